@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import feed
+from tests.support.emit import LOOKUP, emit_body, emit_stream
+from tests.support.events import MESSAGE_START, delta_chunk
 from tests.support.wires import BYTE_WIRES, SSE_WIRES
 from toolparity import StreamDecoder, normalize
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.detect import detect_body, detect_event
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
-
-from .failures.play import LOOKUP, MESSAGE_START, Say, chunk, feed, plain, stream
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
 
 
 @wires
 def test_a_whole_body_is_detected(wire: str) -> None:
-    body = plain(wire, [Say("I look."), LOOKUP])
+    body = emit_body(wire, [Say("I look."), LOOKUP])
     assert detect_body(body) == wire
     assert detect_body(b"\n  " + body) == wire
     assert normalize(body) == normalize(body, wire)
@@ -28,7 +30,7 @@ def test_a_whole_body_is_detected(wire: str) -> None:
 
 @wires
 def test_a_stream_is_detected_by_its_first_event_also_as_a_body(wire: str) -> None:
-    frames = stream(wire, [Say("I look."), LOOKUP])
+    frames = emit_stream(wire, [Say("I look."), LOOKUP])
     body = b"".join(frames)
     assert detect_body(body) == wire
     assert feed(wire, frames) == feed(None, frames)  # type: ignore[arg-type]
@@ -40,7 +42,7 @@ def test_a_stream_is_detected_by_its_first_event_also_as_a_body(wire: str) -> No
 @pytest.mark.parametrize(
     ("event", "wire"),
     [
-        (chunk({"content": "hi"}), "openai.chat"),
+        (delta_chunk({"content": "hi"}), "openai.chat"),
         ({"object": "chat.completion.chunk"}, "openai.chat"),
         ({"type": "response.created", "response": {}}, "openai.responses"),
         ({"type": "response.some.future.event"}, "openai.responses"),
@@ -90,7 +92,7 @@ def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_t
         assert response.choices == []
     for other in set(SSE_WIRES) - {wire}:
         with pytest.raises(MalformedBody, match=f"{wire} .it looks like {other}."):
-            normalize(plain(other, [Say("I look."), LOOKUP]), wire)
+            normalize(emit_body(other, [Say("I look."), LOOKUP]), wire)
 
 
 @wires

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import feed
-from tests.support.building import (
+from tests.support.decoding import feed
+from tests.support.events import (
     anthropic_body,
     anthropic_stream,
     block_start,

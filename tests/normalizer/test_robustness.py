@@ -10,20 +10,19 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
-from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import Call, Say, feed, stream
 from tests.support import eventstream, thoroughness
-from tests.support.answers import BODIES, CHAT, GRPC
-from tests.support.damage import garbled, grown, hurt, places, spelled, strings, subtrees
-from tests.support.streaming import AS_STREAM, events_of, grpc
-from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
+from tests.support.damage import garbled, grown, hurt, places, written, strings, subtrees
+from tests.support.decoding import feed
+from tests.support.emit import ANSWERS, EVENT_TYPE, emit_body, emit_stream, payload, scripted_call
+from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.events import BlockDelta
 from toolparity.normalizer.json_codec import decode as json_decode
@@ -32,7 +31,8 @@ from toolparity.normalizer.model import ApprovalRequest, ServerToolCall
 
 #: Names that the canonical form gives to built-in tools whose items carry none.
 BUILT_IN = {"shell", "local_shell", "apply_patch", "computer", "tool_search"}
-WIRES = tuple(BODIES)
+WIRES = BYTE_WIRES
+BODIES = {wire: [json.loads(emit_body(wire, parts)) for parts in ANSWERS.values()] for wire in WIRES}
 
 
 def examples(count: int) -> settings:
@@ -104,14 +104,13 @@ EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 
 def seeds(wire: str) -> st.SearchStrategy[Any]:
     """One of the undamaged bodies of a wire."""
-    return st.sampled_from(list(BODIES[wire].values()))
+    return st.sampled_from(BODIES[wire])
 
 
-def seed_streams(wire: str) -> st.SearchStrategy[tuple[Any, bytes]]:
-    """An undamaged body and one of its streams."""
-    return st.tuples(seeds(wire), st.integers(0, 9)).map(
-        lambda drawn: (drawn[0], AS_STREAM[wire](drawn[0], Random(drawn[1])))
-    )
+def seed_streams(wire: str) -> st.SearchStrategy[tuple[Any, list[bytes]]]:
+    """An undamaged body and the frames of its stream."""
+    frames = [emit_stream(wire, parts) for parts in ANSWERS.values()]
+    return st.sampled_from(list(zip(BODIES[wire], frames, strict=True)))
 
 
 @pytest.mark.thorough(keep=4)
@@ -121,12 +120,12 @@ def test_a_damaged_body_gives_a_response_or_a_typed_error(wire: str) -> None:
     @given(st.data(), st.booleans())
     def holds(data: st.DataObject, doubled: bool) -> None:
         body = data.draw(seeds(wire))
-        fewer, more, other = (data.draw(damage) for damage in (hurt(body), grown(body), garbled(spelled(body))))
-        nothing_invented(survived(lambda: normalize(spelled(fewer), wire)), fewer, possible(normalize(body, wire)))
-        nothing_invented(survived(lambda: normalize(spelled(more, doubled=doubled), wire)), more, sys.maxsize)
+        fewer, more, other = (data.draw(damage) for damage in (hurt(body), grown(body), garbled(written(body))))
+        nothing_invented(survived(lambda: normalize(written(fewer), wire)), fewer, possible(normalize(body, wire)))
+        nothing_invented(survived(lambda: normalize(written(more, doubled=doubled), wire)), more, sys.maxsize)
         # the same, parsed by the caller, and by a caller that does not know the wire
         survived(lambda: normalize(more, wire))
-        survived(lambda: normalize(spelled(more)))
+        survived(lambda: normalize(written(more)))
         survived(lambda: normalize(other, wire))
         survived(lambda: normalize(other, wire, status=500))
         survived(lambda: streamed(wire, [other]))
@@ -137,11 +136,12 @@ def test_a_damaged_body_gives_a_response_or_a_typed_error(wire: str) -> None:
 def framed(wire: str, event: Any) -> bytes:
     """The bytes of one event, which may be any JSON value."""
     if wire in LINE_WIRES:
-        return spelled(event) + b"\n"
+        return written(event) + b"\n"
     if wire not in EVENT_STREAM_WIRES:
-        return b"data: " + spelled(event) + b"\n\n"
-    (kind, payload), *_ = event.items() if isinstance(event, dict) and event else [("messageStart", event)]
-    return eventstream.event(kind.encode("utf-8", "replace").decode(), payload)
+        return b"data: " + written(event) + b"\n\n"
+    kind = event.get(EVENT_TYPE) if isinstance(event, dict) else None
+    data = {key: value for key, value in event.items() if key != EVENT_TYPE} if isinstance(event, dict) else event
+    return eventstream.event(str(kind or "messageStart").encode("utf-8", "replace").decode(), data)
 
 
 @pytest.mark.thorough(keep=4)
@@ -150,8 +150,9 @@ def test_a_damaged_stream_gives_a_response_or_a_typed_error_at_any_cut(wire: str
     @examples(450)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
-        body, sent = data.draw(seed_streams(wire))
-        events = data.draw(hurt(events_of(wire, sent)))
+        body, frames = data.draw(seed_streams(wire))
+        sent = b"".join(frames)
+        events = data.draw(hurt([payload(wire, frame) for frame in frames]))
         end = b"data: [DONE]\n\n" if wire in SSE_WIRES else b""
         resent = b"".join(framed(wire, event) for event in events) + end
         # The Responses wire repeats everything up to three times: as deltas, as items, as the terminal output.
@@ -166,16 +167,14 @@ def test_a_damaged_stream_gives_a_response_or_a_typed_error_at_any_cut(wire: str
     holds()
 
 
-@pytest.mark.parametrize("name", GRPC)
+@pytest.mark.parametrize("name", ANSWERS)
 def test_messages_of_xai_with_bytes_flipped_lost_repeated_or_cut_off(name: str) -> None:
-    message = GRPC[name]
-
     @examples(250)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
-        damaged = data.draw(garbled(message.SerializeToString()))
+        damaged = data.draw(garbled(emit_body("xai.grpc", ANSWERS[name])))
         survived(lambda: normalize(damaged, "xai.grpc"))
-        chunks = grpc(message, Random(1))
+        chunks = emit_stream("xai.grpc", ANSWERS[name])
         at = data.draw(st.integers(0, len(chunks) - 1))
         chunks[at] = data.draw(garbled(chunks[at]))
         survived(lambda: streamed("xai.grpc", chunks))
@@ -205,7 +204,7 @@ MONSTERS = {
 @pytest.mark.parametrize("monster", MONSTERS)
 @EVERY_WIRE
 def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: str) -> None:
-    for seed in BODIES[wire].values():
+    for seed in BODIES[wire]:
         paths = list(places(seed))
         for path in paths if thoroughness.is_thorough() else paths[:: len(paths) // 4 + 1]:
             body = with_value(seed, path, MONSTERS[monster])
@@ -250,9 +249,9 @@ def long_stream(wire: str, words: int, word: str = "word ") -> list[bytes]:
     """One call whose arguments come in so many pieces, as the bytes of each event; a text where calls come whole."""
     texts = ['{"a":"', *[word for _ in range(words)], '"}']
     if wire in LINE_WIRES:
-        return stream(wire, [Say(text) for text in texts], None)
+        return emit_stream(wire, [Say(text) for text in texts], None)
     if wire != "google.gemini":
-        return stream(wire, [Call(texts, "a", "f", closed=False)], None)
+        return emit_stream(wire, [scripted_call(texts, "a", "f", closed=False)], None)
     partial = ({"jsonPath": "$.a", "stringValue": text, "willContinue": True} for text in texts[1:-1])
     calls: list[dict[str, Any]] = [{"name": "f", "id": "a", "willContinue": True}]
     calls += ({"partialArgs": [one], "willContinue": True} for one in partial)
@@ -341,12 +340,12 @@ def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, p
 
 
 def test_the_checks_see_an_invented_call() -> None:
-    body = CHAT["three calls"]
+    body = json.loads(emit_body("openai.chat", ANSWERS["three calls"]))
     response = normalize(body, "openai.chat")
     nothing_invented(response, body, 3)
     with pytest.raises(AssertionError):
         nothing_invented(response, body, 2)
-    for sent, other in (("weather", "name 'weather'"), ("call_a", "id 'call_a'"), ("Oslo", "arguments")):
+    for sent, other in (("weather", "name 'weather'"), ("call_b", "id 'call_b'"), ("Oslo", "arguments")):
         with pytest.raises(AssertionError, match=f"the {other}.* never sent"):
             nothing_invented(response, json.loads(json.dumps(body).replace(sent, "other")), 3)
     assert not made_of("aba", {"ab"})
@@ -378,4 +377,4 @@ def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
 )
 def test_a_request_that_is_not_json_is_a_typed_error(text: str | bytes) -> None:
     with pytest.raises(MalformedBody, match="the request is not JSON"):
-        normalize(CHAT["text"], "openai.chat", request=text)
+        normalize(BODIES["openai.chat"][0], "openai.chat", request=text)

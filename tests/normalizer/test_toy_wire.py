@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import feed
 from tests.reports.test_html import data_of
-from tests.support.building import codes, triples
+from tests.support.decoding import codes, feed, triples
 from toolparity import answer, check_request, normalize, read_request, select, write_request
 from toolparity.conformance.oracle import facts
 from toolparity.conformance.oracle.settings import is_comparable

@@ -113,7 +113,7 @@ def grown(draw: st.DrawFn, tree: Any) -> Any:
     return tree
 
 
-def spelled(tree: Any, *, doubled: bool = False) -> bytes:
+def written(tree: Any, *, doubled: bool = False) -> bytes:
     """The bytes of a tree; ``doubled``: with every member there twice, null first."""
     text = json.dumps(tree)
     if doubled and isinstance(tree, dict):

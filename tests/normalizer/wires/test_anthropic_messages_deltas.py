@@ -7,17 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import feed
-from tests.support.building import (
-    anthropic_body,
-    anthropic_stream,
-    block_start,
-    block_stop,
-    codes,
-    json_delta,
-    only,
-    text_delta,
-)
+from tests.support.decoding import codes, feed, only
+from tests.support.events import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, text_delta
 from toolparity import Opaque, Reasoning, Response, Text, ToolCall, normalize
 from toolparity.normalizer.events import BlockDelta
 

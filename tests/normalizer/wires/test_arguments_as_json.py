@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import (
+from tests.support.decoding import anthropic, codes, decode_stream, decoded
+from tests.support.events import (
     COHERE_START,
-    codes,
+    block_stop,
     cohere_end,
     cohere_event,
     converse_delta,
     converse_start,
-    play,
+    json_delta,
     sse,
+    tool_start,
 )
-from tests.support.building import anthropic, block_stop, json_delta, stream, tool_start
 from tests.support.eventstream import event
 from toolparity import Response, normalize, select
 
@@ -33,13 +34,13 @@ def cohere_body(value: Any) -> Response:
 
 def cohere_start(value: Any) -> Response:
     events = cohere_event("tool-call-start", 0, tool_calls=cohere_call(value)), cohere_event("tool-call-end", 0)
-    return play("cohere.chat", sse(COHERE_START, *events, cohere_end("TOOL_CALL")))
+    return decoded("cohere.chat", sse(COHERE_START, *events, cohere_end("TOOL_CALL")))
 
 
 def cohere_delta(value: Any) -> Response:
     start = cohere_event("tool-call-start", 0, tool_calls=cohere_call(""))
     delta = cohere_event("tool-call-delta", 0, tool_calls={"function": {"arguments": value}})
-    return play("cohere.chat", sse(COHERE_START, start, delta, cohere_end("TOOL_CALL")))
+    return decoded("cohere.chat", sse(COHERE_START, start, delta, cohere_end("TOOL_CALL")))
 
 
 def cohere_delta_v1(value: Any) -> Response:
@@ -50,13 +51,13 @@ def cohere_delta_v1(value: Any) -> Response:
         *({**chunk, "tool_call_delta": delta} for delta in deltas),
         {"is_finished": True, "event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": ""}},
     ]
-    return stream("cohere.chat", "".join(json.dumps(each) + "\n" for each in events).encode())
+    return decode_stream("cohere.chat", "".join(json.dumps(each) + "\n" for each in events).encode())
 
 
 def converse_input(value: Any) -> Response:
     frames = [converse_start(0, "t", "f"), converse_delta(0, toolUse={"input": value})]
     begin, end = event("messageStart", {"role": "assistant"}), event("messageStop", {"stopReason": "tool_use"})
-    return play("bedrock.converse", [begin, *frames, end])
+    return decoded("bedrock.converse", [begin, *frames, end])
 
 
 def anthropic_delta(value: Any) -> Response:
@@ -81,6 +82,6 @@ def test_an_object_is_the_arguments_and_another_value_is_kept_and_does_not_run(s
 def test_partial_arguments_of_another_type_do_not_run(value: Any) -> None:
     call = {"functionCall": {"name": "f", "partialArgs": value}}
     body = {"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]}
-    for response in (normalize(body, "google.gemini"), play("google.gemini", sse(body))):
+    for response in (normalize(body, "google.gemini"), decoded("google.gemini", sse(body))):
         assert [call.status for call in response.calls] == ["invalid"]
         assert select(response).calls == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import codes, play
-from tests.normalizer.failures.play import converse_delta as delta
-from tests.normalizer.failures.play import converse_stop as stop
+from tests.support.decoding import codes, decoded
+from tests.support.events import converse_delta as delta
+from tests.support.events import converse_stop as stop
 from tests.support.eventstream import event, exception, message
 from toolparity import (
     Opaque,
@@ -43,7 +43,7 @@ def use(index: int, id: str, *pieces: str, name: str = "f", **more: Any) -> list
 
 
 def played(*messages: bytes) -> Response:
-    return play(WIRE, [BEGIN, *messages])
+    return decoded(WIRE, [BEGIN, *messages])
 
 
 def test_members_of_the_invocation_beside_a_further_text_are_kept() -> None:
@@ -60,7 +60,7 @@ def test_an_exception_in_the_stream_ends_the_answer_and_nothing_runs(kind: str) 
     assert response.error is not None
     assert (response.error.type, response.error.message, response.complete) == (kind, "no", False)
     assert response.error.raw["error"]["originalStatusCode"] == 500
-    as_event = play(WIRE, [BEGIN, event(kind, {"message": "no"})])
+    as_event = decoded(WIRE, [BEGIN, event(kind, {"message": "no"})])
     assert (as_event.error and as_event.error.type) == kind
 
 

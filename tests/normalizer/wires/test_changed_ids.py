@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import CREATED, added, done, grow, play, ran, sse, terminal
-from tests.support.building import codes, function_call, shapes
+from tests.support.decoding import codes, decoded, ran, shapes
+from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
 from toolparity import Response
 
 WIRE = "openai.responses"
@@ -40,7 +40,7 @@ def pieces(item: dict[str, Any], **where: Any) -> list[dict[str, Any]]:
 
 
 def assert_one_call(response: Response, item: dict[str, Any]) -> None:
-    expected = play(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
+    expected = decoded(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
     assert response.choices[0].blocks == expected
     assert ran(response) == ["call_last"]
     assert "id-changed" in codes(response)
@@ -64,7 +64,7 @@ def test_a_call_id_that_changes_is_one_call(item: dict[str, Any]) -> None:
         [added(0, item | FIRST), done(0, item), terminal([])],  # both ids, and equal arguments
     )
     for events in streams:
-        assert_one_call(play(WIRE, sse(CREATED, *events)), item)
+        assert_one_call(decoded(WIRE, sse(CREATED, *events)), item)
 
 
 @pytest.mark.thorough(keep=6)
@@ -74,7 +74,7 @@ def test_both_ids_may_change_if_the_start_has_no_arguments(item: dict[str, Any],
     """Also where the final output returns to the ids of the start."""
     start = begun(item) | FIRST | dict.fromkeys(ARGUMENTS & item.keys())
     events = [added(0, start), done(0, item), terminal([] if final is None else [{**item, **final}])]
-    response = play(WIRE, sse(CREATED, *events))
+    response = decoded(WIRE, sse(CREATED, *events))
     assert ran(response) == ["call_first" if final else "call_last"]
     assert len(response.calls) == 1
     assert "id-changed" in codes(response)
@@ -85,13 +85,13 @@ def test_both_ids_may_change_if_the_end_has_no_arguments_or_equal_ones() -> None
     start = function_call("call_first", "f", "", id="fc_1", status="in_progress")
     events = [added(0, start), grow("function_call_arguments", 0, '{"x":1}'), done(0, {**item, "arguments": ""})]
     for output in ([item], []):
-        response = play(WIRE, sse(CREATED, *events, terminal(output)))
+        response = decoded(WIRE, sse(CREATED, *events, terminal(output)))
         assert shapes(response) == [("f", {"x": 1}, "complete")]
         assert ran(response) == ["call_last"]
     start, item = (
         one | {"arguments": text} for one, text in ((start, '{"x":"é","y":2}'), (item, '{"y":2,"x":"\\u00e9"}'))
     )
-    response = play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
+    response = decoded(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
     assert (ran(response), len(response.calls)) == (["call_last"], 1)
 
 
@@ -104,7 +104,7 @@ def test_two_calls_with_one_constant_item_id_are_two() -> None:
     ended = [done(0, call) for call in calls]
     for events in (apart, under_one_index, together, ended):
         for output in ([], calls, calls[:1], calls[1:]):
-            assert sorted(ran(play(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
+            assert sorted(ran(decoded(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
 
 
 def test_an_item_of_another_type_in_the_same_place_is_another_item() -> None:
@@ -113,6 +113,6 @@ def test_an_item_of_another_type_in_the_same_place_is_another_item() -> None:
     call = ITEMS[1] | LAST
     words = grow("output_text", 0, "Hi.", item_id="msg_1", content_index=0)
     events = [added(0, message), words, done(0, call)]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert response.text == "Hi."
     assert ran(response) == ["call_last"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from tests.support.building import codes, sse, stream
+from tests.support.decoding import codes, decode_stream
+from tests.support.events import sse
 from toolparity import (
     Reasoning,
     Response,
@@ -45,7 +46,7 @@ def whole(*parts: dict[str, Any], finish: str | int | None = "STOP", **more: Any
 
 
 def streamed(*events: dict[str, Any]) -> Response:
-    return stream(WIRE, sse(*events))
+    return decode_stream(WIRE, sse(*events))
 
 
 def either(body: dict[str, Any]) -> list[Response]:

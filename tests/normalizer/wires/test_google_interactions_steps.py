@@ -9,19 +9,18 @@ import pytest
 from google.genai import interactions
 from msgspec.structs import replace
 
-from tests.normalizer.failures.play import (
+from tests.support import sdk_types
+from tests.support.decoding import codes, decoded
+from tests.support.events import (
     INTERACTION_CREATED,
     INTERACTION_DONE,
     interaction,
     interaction_completed,
-    play,
     sse,
     step_delta,
     step_start,
     step_stop,
 )
-from tests.support import sdk_types
-from tests.support.building import codes
 from toolparity import (
     Opaque,
     Reasoning,
@@ -114,7 +113,7 @@ def whole(*steps: dict[str, Any], status: str = "completed", **more: Any) -> Res
 
 def read(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Response:
     end = end or interaction_completed("completed")
-    return play(WIRE, [sse(INTERACTION_CREATED, *events, end), INTERACTION_DONE])
+    return decoded(WIRE, [sse(INTERACTION_CREATED, *events, end), INTERACTION_DONE])
 
 
 def step(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
@@ -209,7 +208,7 @@ def test_the_events_of_the_api_until_june_2026_are_read() -> None:
         events += [{"event_type": "content.delta", "index": index, "delta": delta} for delta in brought]
         events.append({"event_type": "content.stop", "index": index})
     events.append({"event_type": "interaction.complete", "interaction": interaction("requires_action")})
-    response = play(WIRE, [sse(*events), INTERACTION_DONE])
+    response = decoded(WIRE, [sse(*events), INTERACTION_DONE])
     assert response.choices[0].blocks == OLD_BLOCKS
     assert response.findings == ()
 
@@ -231,7 +230,7 @@ def test_a_call_that_only_the_last_event_has_is_not_lost() -> None:
 def test_a_stored_interaction_may_end_with_a_status() -> None:
     status = {"event_type": "interaction.status_update", "interaction_id": "r1", "status": "completed"}
     assert read(*OUTPUT, end=status).complete
-    assert not play(WIRE, [sse(INTERACTION_CREATED, *OUTPUT, status)]).complete
+    assert not decoded(WIRE, [sse(INTERACTION_CREATED, *OUTPUT, status)]).complete
 
 
 # Requests
@@ -253,9 +252,9 @@ def test_a_result_has_the_name_of_its_call_and_a_stored_history_is_not_sent_agai
     written = write_request(conversation())
     assert (written.body["input"][-1], written.losses) == (RESULT, [])
     assert check_request(written.body, WIRE) == []
-    stored = write_request(conversation(previous_response_id="r1")).body
+    stored = write_request(conversation(previous_response_id="v1_1")).body
     assert [stored[member] for member in ("previous_interaction_id", "system_instruction", "input")] == [
-        "r1",
+        "v1_1",
         "Be brief.",
         [RESULT],
     ]

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from tests.normalizer.failures.play import feed
-from tests.support.building import (
+from tests.support.decoding import feed
+from tests.support.events import (
     anthropic_body,
     block_start,
     block_stop,

@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import CREATED, added, block_delta, done, feed, grow, play, ran, sse, terminal
-from tests.support.building import (
+from tests.support.decoding import codes, decoded, feed, ran, respond
+from tests.support.events import (
+    CREATED,
+    added,
     anthropic_stream,
+    block_delta,
     block_start,
     block_stop,
-    codes,
+    done,
     function_call,
+    grow,
     json_delta,
-    respond,
+    sse,
+    terminal,
     text_delta,
     tool_start,
 )
@@ -37,7 +42,7 @@ def thinking_delta(index: int, text: str) -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Response:
-    return play(WIRE, anthropic_stream(*events))
+    return decoded(WIRE, anthropic_stream(*events))
 
 
 #: What reached the wire, the blocks that come of it, and the codes of the findings (besides the stop reason).
@@ -214,7 +219,7 @@ def test_no_delta_is_lost_and_each_call_that_runs_has_its_arguments(
         end = data.draw(st.integers(early, len(deltas))) if wire == WIRE and data.draw(st.booleans()) else len(deltas)
         stops = [stop(wire, kind, place)] if with_stops else []
         events += [*deltas[:early], start(wire, kind, place), *deltas[early:end], *stops, *deltas[end:]]
-    response = read(*events) if wire == WIRE else play(wire, sse(CREATED, *events, terminal([])))
+    response = read(*events) if wire == WIRE else decoded(wire, sse(CREATED, *events, terminal([])))
     blocks = response.choices[0].blocks
     texts = "".join(block.text for block in blocks if isinstance(block, Text))
     thoughts = "".join(block.text for block in blocks if isinstance(block, Reasoning))

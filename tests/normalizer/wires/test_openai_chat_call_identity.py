@@ -9,27 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import added, cohere_end, cohere_event, gemini, grow, terminal
-from tests.support.building import (
-    anthropic,
+from tests.support.decoding import anthropic, chat, codes, decode_stream, responses, triples
+from tests.support.events import (
+    added,
     anthropic_stream,
     block_stop,
-    chat,
     chat_body,
     chunk,
-    codes,
+    cohere_end,
+    cohere_event,
     cut,
     function_call,
+    gemini,
+    grow,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
     piece,
-    responses,
     sse,
-    stream,
+    terminal,
     tool_start,
-    triples,
 )
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize, select
@@ -204,6 +204,6 @@ LATE: dict[str, Any] = {
 
 @pytest.mark.parametrize("case", LATE)
 def test_a_late_name_belongs_to_the_arguments_on_other_wires(case: str) -> None:
-    response = stream(case.partition(",")[0], LATE[case])
+    response = decode_stream(case.partition(",")[0], LATE[case])
     assert triples(response) == BOTH[:1]
     assert select(response).kept

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.failures.play import feed
-from tests.support.building import chat, chat_body, chat_call, chunk, codes, only, piece, sse
+from tests.support.decoding import chat, codes, feed, only
+from tests.support.events import chat_body, chat_call, chunk, piece, sse
 from toolparity import (
     Block,
     Reasoning,

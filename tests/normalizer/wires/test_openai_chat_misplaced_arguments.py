@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import ran
-from tests.support.building import chat, chat_body, chat_call, chunk, codes, cut, piece, sse, stream, triples
+from tests.support.decoding import chat, codes, decode_stream, ran, triples
+from tests.support.events import chat_body, chat_call, chunk, cut, piece, sse
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize, select
 
@@ -225,7 +225,9 @@ def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None
             late.append([chunk(piece(place, id if way == WAYS[1] else None, None, part)) for part in parts])
     tail = [part for parts in data.draw(st.permutations(late)) for part in parts]
     request = tools(**{name: {"type": "object", "properties": {"n": {}}, "required": ["n"]} for _, name, _ in calls})
-    response = stream("openai.chat", sse(*early, *heads, *tail, chunk(finish="tool_calls"), done=True), request=request)
+    response = decode_stream(
+        "openai.chat", sse(*early, *heads, *tail, chunk(finish="tool_calls"), done=True), request=request
+    )
     own = {id: json.loads(text) for id, _, text in calls}
     kept = {ref.id for ref in select(response).kept}
     assert [call for call in response.calls if call.id in kept and call.arguments != own[call.id]] == []

@@ -11,7 +11,8 @@ import pytest
 
 from tests.normalizer.recorded.rows import Row, rows
 from tests.normalizer.wires.openai_chat_traits import Seen, chunks_of, of_body, of_stream
-from tests.support.building import chat_body, chat_call, chunk, piece, shapes, sse, stream
+from tests.support.decoding import decode_stream, shapes
+from tests.support.events import chat_body, chat_call, chunk, piece, sse
 from toolparity import normalize
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES, RECORDED, TRAITS
 
@@ -122,7 +123,7 @@ def test_a_stream_of_a_provider_without_recordings_is_read(
     name: str, chunks: list[dict[str, Any]], calls: list[str]
 ) -> None:
     assert unexpected(name, of_stream(chunks)) == {}
-    response = stream("openai.chat", sse(*chunks, done=True))
+    response = decode_stream("openai.chat", sse(*chunks, done=True))
     assert response.complete
     assert [(call.arguments_text, call.status) for call in response.calls] == [(text, "complete") for text in calls]
     assert (response.usage is not None) == ("usage" in json.dumps(chunks))

@@ -7,21 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.failures.play import (
-    CREATED,
-    Say,
-    added,
-    assert_not_executed,
-    done,
-    feed,
-    grow,
-    item_of,
-    play,
-    ran,
-    sse,
-    terminal,
-)
-from tests.support.building import codes, function_call, responses_body
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
+from tests.support.events import CREATED, added, done, function_call, grow, message_item, responses_body, sse, terminal
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.errors import TooManyCalls
@@ -31,7 +18,7 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 WIRE = "openai.responses"
-TEXT = item_of(Say("Hi."), 0)
+TEXT = message_item("Hi.", id="msg_0")
 CALL = function_call("c1", "f", '{"x":1}', id="fc_1")
 SHELL = {"type": "shell_call", "call_id": "c1", "action": {"commands": ["make"]}, "environment": {"type": "local"}}
 PATCH = {"type": "apply_patch_call", "call_id": "c1", "operation": {"type": "delete_file", "path": "x"}}
@@ -70,7 +57,7 @@ def whole(*items: dict[str, Any], **more: Any) -> Response:
 
 
 def read(*events: dict[str, Any], output: list[Any] | None = None, stop: str = "completed") -> Response:
-    return play(WIRE, sse(CREATED, *events, terminal(output or [], stop)))
+    return decoded(WIRE, sse(CREATED, *events, terminal(output or [], stop)))
 
 
 # Which call a piece belongs to
@@ -127,7 +114,7 @@ def test_more_items_than_any_answer_has_are_an_error() -> None:
 
 @pytest.mark.parametrize("item", [*CLIENT_ITEMS, APPROVAL], ids=lambda item: item["type"])
 def test_an_item_that_the_final_output_lacks_remains_in_its_place(item: dict[str, Any]) -> None:
-    items = [TEXT, item, item_of(Say("Done."), 2)]
+    items = [TEXT, item, message_item("Done.", id="msg_2")]
     events = [event(n, i) for event in (added, done) for n, i in enumerate(items)]
     complete, lacking = read(*events, output=items), read(*events, output=[items[0], items[2]])
     assert lacking.choices == complete.choices
@@ -296,7 +283,7 @@ def test_a_custom_call_of_grok_is_a_server_call_at_any_provider(provider: str | 
 def test_a_terminal_event_with_few_members_keeps_those_of_the_beginning(final: Any) -> None:
     first = CREATED["response"] | {"model": "grok-4", "tools": DECLARED}  # type: ignore[operator]
     end = {"type": "response.completed"} | final
-    response = play(WIRE, sse({**CREATED, "response": first}, added(0, SEARCH), done(0, SEARCH), end))
+    response = decoded(WIRE, sse({**CREATED, "response": first}, added(0, SEARCH), done(0, SEARCH), end))
     assert (response.id, response.model, response.complete) == ("r1", "grok-4", True)
     assert response.extra["tools"] == DECLARED
     assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall]

@@ -24,7 +24,7 @@ from openai.types.chat import chat_completion, chat_completion_chunk
 from xai_sdk.proto import chat_pb2, sample_pb2
 
 from tests.support import sdk_types
-from tests.support.building import codes, stream
+from tests.support.decoding import codes, decode_stream
 from tests.support.sdk_types import Model
 from toolparity import normalize
 from toolparity.normalizer.json_codec import text as json_text
@@ -214,7 +214,7 @@ def test_every_stream_event_is_known_and_each_of_its_members_is_named(name: str)
                 yield from lacking(event, struct)
             for kind in kinds - {UNKNOWN}:
                 payload = {member: kind} | ({"interaction": {"id": "v"}} if wire == "google.interactions" else {})
-                if "unknown-event" in codes(stream(wire, f"data: {json_text(payload)}\n\n".encode())):
+                if "unknown-event" in codes(decode_stream(wire, f"data: {json_text(payload)}\n\n".encode())):
                     yield f"the event {kind!r} is unknown on {wire}"
 
     expect_none(gaps())
@@ -339,7 +339,7 @@ def test_every_text_and_message_of_an_answer_of_xai_survives(streamed: bool) -> 
     part.role = chat_pb2.ROLE_ASSISTANT
     for call in part.tool_calls:
         call.type = chat_pb2.TOOL_CALL_TYPE_WEB_SEARCH_TOOL
-    response = stream("xai.grpc", [message.SerializeToString()]) if streamed else normalize(message)
+    response = decode_stream("xai.grpc", [message.SerializeToString()]) if streamed else normalize(message)
     canonical = json_text(response)
     expect_none(f"{place} is lost" for value, place in places.items() if value not in canonical)
     assert len(places) > 10

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import STOPS, Call, feed, plain, stream
 from tests.normalizer.recorded.rows import lines
-from tests.support.building import (
+from tests.support.decoding import codes, feed
+from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.events import (
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     grpc_body,
     grpc_call,
@@ -36,19 +36,31 @@ from toolparity.normalizer.wires.xai_grpc import schema
 
 Answer = Callable[[str], Response]
 #: Two calls; only the status of the second one shows on some wires that the answer was cut.
-STEPS = [Call(["{}"], "a", "f"), Call(["{}"], "b", "g", closed=False)]
+STEPS = [scripted_call(["{}"], "a", "f"), scripted_call(["{}"], "b", "g", closed=False)]
+
+
+#: The word of each wire for an answer that the token limit cut.
+LIMIT = {
+    "openai.chat": "length",
+    "openai.responses": "max_output_tokens",
+    "anthropic.messages": "max_tokens",
+    "google.gemini": "MAX_TOKENS",
+    "google.interactions": "incomplete",
+    "cohere.chat": "MAX_TOKENS",
+    "ollama.chat": "length",
+}
 
 
 def _plain(wire: str, word: str) -> Response:
-    return normalize(_with(wire, word, plain(wire, STEPS, "max_tokens")), wire)
+    return normalize(_with(wire, word, emit_body(wire, STEPS, "max_tokens")), wire)
 
 
 def _streamed(wire: str, word: str) -> Response:
-    return feed(wire, [_with(wire, word, b"".join(stream(wire, STEPS, "max_tokens")))])[0]
+    return feed(wire, [_with(wire, word, b"".join(emit_stream(wire, STEPS, "max_tokens")))])[0]
 
 
 def _with(wire: str, word: str, body: bytes) -> bytes:
-    old = json.dumps(STOPS[wire]["max_tokens"]).encode()
+    old = json.dumps(LIMIT[wire]).encode()
     assert old in body
     return body.replace(old, json.dumps(word).encode())
 
@@ -87,9 +99,9 @@ def test_every_reason_of_xai_has_its_meaning(finish: int) -> None:
     assert is_listed(schema.finish_name(finish))
     assert reason != "unknown"
     calls = grpc_call("a", "f", "{}"), grpc_call("b", "g", "{}")
-    plain = normalize(grpc_body(*calls, finish=finish), "xai.grpc")
+    emit_body = normalize(grpc_body(*calls, finish=finish), "xai.grpc")
     streamed = feed("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=finish)])[0]
-    for response in (plain, streamed):
+    for response in (emit_body, streamed):
         assert response.choices[0].stop.reason == ("tool_calls" if reason == "end_turn" else reason)
         assert [ref.id for ref in select(response).kept] == (["a"] if reason in CUTS else ["a", "b"])
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import CREATED, added, assert_not_executed, done, play, ran, sse, terminal
-from tests.support.building import codes, function_call
+from tests.support.decoding import assert_not_executed, codes, decoded, ran
+from tests.support.events import CREATED, added, done, function_call, sse, terminal
 from toolparity import Response
 
 WIRE = "openai.responses"
@@ -20,7 +20,7 @@ def ending(kind: str, response: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Response:
-    return play(WIRE, sse(CREATED, *events))
+    return decoded(WIRE, sse(CREATED, *events))
 
 
 @pytest.mark.parametrize(

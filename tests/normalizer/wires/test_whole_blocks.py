@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import added, block_delta, block_start, block_stop, chunk, done, feed, sse
+from tests.support.decoding import feed
+from tests.support.events import added, block_delta, block_start, block_stop, delta_chunk, done, sse
 from toolparity import normalize
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Event
 
@@ -77,7 +78,7 @@ def test_a_custom_call_of_xai_is_shown_as_its_own(provider: str, block: str) -> 
 def test_the_input_of_a_block_is_shown_once_also_if_it_comes_with_the_start(kind: str) -> None:
     block = "tool_call" if kind == "tool_use" else "server_tool_call"
     for given, deltas in (({}, []), ({"a": 1}, [block_delta(0, "input_json", '{"a":1}')])):
-        start = block_start(0, {"type": kind, "id": "t", "name": "f", "input": given})
+        start = block_start(0, type=kind, id="t", name="f", input=given)
         assert shown("anthropic.messages", [start, *deltas, block_stop(0)]) == [
             BlockStart(0, 0, block, "t", "f"),
             BlockDelta(0, 0, '{"a":1}' if deltas else "{}"),
@@ -89,7 +90,7 @@ def test_members_beside_the_words_of_a_streamed_thinking_part_are_kept() -> None
     def part(text: str) -> dict[str, Any]:
         return {"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": True}
 
-    response, _ = feed("openai.chat", [sse(chunk({"content": [part(text)]})) for text in ("a", "b")])
+    response, _ = feed("openai.chat", [sse(delta_chunk({"content": [part(text)]})) for text in ("a", "b")])
     whole = {"choices": [{"index": 0, "message": {"content": [part("ab")]}, "finish_reason": "stop"}]}
     assert response.choices[0].blocks == normalize(whole, "openai.chat").choices[0].blocks
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import grpc_body, grpc_output, tool_call
 from tests.normalizer.recorded.rows import rows
+from tests.support.events import grpc_output, grpc_response, tool_call
 from toolparity import normalize
 from toolparity.normalizer.wires.xai_grpc import decode, decode_fast, schema
 
@@ -61,14 +61,14 @@ def assert_same(data: bytes, **options: Any) -> None:
 @pytest.mark.parametrize("options", [{}, {"provider": "azure"}, {"request": ["look"]}])
 def test_a_regular_response_is_the_same_on_both_paths(name: str, options: dict[str, Any]) -> None:
     created = {"seconds": 1_763_000_000, "nanos": 5 * (name == "text")}
-    data = grpc_body(grpc_output(**REGULAR[name]), usage=USAGE, created=created, system_fingerprint="f")
+    data = grpc_response(grpc_output(**REGULAR[name]), usage=USAGE, created=created, system_fingerprint="f")
     assert is_regular(data)
     assert_same(data, **options)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_other_response_takes_the_general_path(name: str) -> None:
-    data = grpc_body(*(grpc_output(index, **output) for index, output in enumerate(OTHERS[name])))
+    data = grpc_response(*(grpc_output(index, **output) for index, output in enumerate(OTHERS[name])))
     assert not is_regular(data)
     assert_same(data)
 
@@ -76,14 +76,14 @@ def test_any_other_response_takes_the_general_path(name: str) -> None:
 def test_unknown_fields_take_the_general_path() -> None:
     unknown = b"\xfa\x3e\x03new"  # field 1007
     call = type(CALL).FromString(CALL.SerializeToString() + unknown)
-    data = grpc_body(grpc_output(finish="REASON_TOOL_CALLS", tool_calls=[call]))
-    for each in (data, grpc_body(grpc_output(**REGULAR["text"])) + unknown):
+    data = grpc_response(grpc_output(finish="REASON_TOOL_CALLS", tool_calls=[call]))
+    for each in (data, grpc_response(grpc_output(**REGULAR["text"])) + unknown):
         assert not is_regular(each)
         assert [finding.code for finding in normalize(each, "xai.grpc").findings] == ["unknown-member"]
 
 
 def test_several_requested_choices_take_the_general_path() -> None:
-    data = grpc_body(grpc_output(1, **REGULAR["text"]))
+    data = grpc_response(grpc_output(1, **REGULAR["text"]))
     assert_same(data, request={"n": 2})
     assert normalize(data, "xai.grpc", request={"n": 2}).choices[0].index == 1
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import ran
-from tests.support.building import codes, grpc_body, grpc_call, grpc_chunk, stream
+from tests.support.decoding import codes, decode_stream, ran
+from tests.support.events import grpc_body, grpc_call, grpc_chunk
 from tests.support.thoroughness import examples
 from toolparity import Response, ServerToolCall, StreamDecoder, normalize, select
 from toolparity.normalizer.events import BlockStart
@@ -22,7 +22,7 @@ F, G = '{"a":1}', '{"b":[2,{}]}'
 
 def read(*calls: Any, **options: Any) -> Response:
     """The calls, each in a message, as a stream."""
-    return stream("xai.grpc", [*map(grpc_chunk, calls), grpc_chunk(finish=4)], **options)
+    return decode_stream("xai.grpc", [*map(grpc_chunk, calls), grpc_chunk(finish=4)], **options)
 
 
 def head(id: str, name: str, text: str = "") -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from tests.normalizer.failures.play import codes, grpc_body, grpc_chunk, grpc_output, ran, tool_call
+from tests.support.decoding import codes, ran
+from tests.support.events import grpc_event, grpc_output, grpc_response, tool_call
 from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.events import ChoiceStop
 
@@ -25,10 +26,10 @@ def read(streamed: bool, *outputs: dict[str, Any], **options: Any) -> Response:
     """Outputs with the indexes 0, 1, …: whole, or each in its own chunk."""
     if not streamed:
         whole = [grpc_output(index, **output) for index, output in enumerate(outputs)]
-        return normalize(grpc_body(*whole), "xai.grpc", **options)
+        return normalize(grpc_response(*whole), "xai.grpc", **options)
     decoder = StreamDecoder("xai.grpc", **options)
     for index, output in enumerate(outputs):
-        decoder.feed(grpc_chunk(index, **output))
+        decoder.feed(grpc_event(index, **output))
     return decoder.finish()
 
 
@@ -105,8 +106,8 @@ def test_of_several_answers_each_has_its_own_ids(streamed: bool) -> None:
 
 def test_a_call_that_continues_elsewhere_grows_where_it_is_shown() -> None:
     decoder = StreamDecoder("xai.grpc")
-    events = decoder.feed(grpc_chunk(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
-    events += decoder.feed(grpc_chunk(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
+    events = decoder.feed(grpc_event(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
+    events += decoder.feed(grpc_event(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
     assert [type(event).__name__ for event in events] == ["BlockStart", "BlockDelta", "BlockDelta"]
     assert {event.key for event in events} == {0}  # type: ignore[union-attr]
 
@@ -194,5 +195,5 @@ def test_citations_of_an_output_without_words_are_kept(streamed: bool) -> None:
 
 def test_the_end_of_a_choice_names_the_choice() -> None:
     decoder = StreamDecoder("xai.grpc", request={"n": 2})
-    events = [event for index in (1, 0) for event in decoder.feed(grpc_chunk(index, finish="REASON_STOP"))]
+    events = [event for index in (1, 0) for event in decoder.feed(grpc_event(index, finish="REASON_STOP"))]
     assert [event.choice for event in events if isinstance(event, ChoiceStop)] == [1, 0]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import CREATED, added, done, feed, play, ran, sse, terminal
-from tests.support.building import codes, function_call, responses_body
+from tests.support.decoding import codes, decoded, feed, ran
+from tests.support.events import CREATED, added, done, function_call, responses_body, sse, terminal
 from toolparity import Response, ServerToolCall, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.events import BlockStart
@@ -42,7 +42,7 @@ def item(name: str) -> dict[str, Any]:
 def both(*items: dict[str, Any], output: bool = True, **options: Any) -> list[Response]:
     """The items as a plain body and as a stream."""
     events = [event for n, one in enumerate(items) for event in (added(n, {**one, "input": ""}), done(n, one))]
-    streamed = play(WIRE, sse(CREATED, *events, terminal(list(items) if output else [])), **options)
+    streamed = decoded(WIRE, sse(CREATED, *events, terminal(list(items) if output else [])), **options)
     return [normalize(responses_body(*items), WIRE, **options), streamed]
 
 
