@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -71,6 +72,14 @@ def texts(calls: list[FinishedCall]) -> list[tuple[str, str]]:
 
 def raising(error: BaseException) -> Callable[[], Any]:
     def function() -> None:
+        raise error
+
+    return function
+
+
+def raising_later(error: BaseException) -> Callable[[], Any]:
+    async def function() -> None:
+        await asyncio.sleep(0)
         raise error
 
     return function

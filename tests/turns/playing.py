@@ -41,11 +41,19 @@ from toolparity.turns.turn import Turn
 __all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think", "call"]
 
 _T = TypeVar("_T")
+_Test = TypeVar("_Test", bound=Callable[..., None])
 
 
 def at_once(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine. A task that it leaves behind causes a warning, and warnings are errors."""
     return asyncio.run(work)
+
+
+def on_every_wire(test: _Test) -> _Test:
+    """Run a test on each wire; the plain run keeps three of them."""
+    import pytest
+
+    return pytest.mark.thorough(keep=3)(pytest.mark.parametrize("wire", WIRES)(test))
 
 
 # scripts

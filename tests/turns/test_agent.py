@@ -51,8 +51,7 @@ def texts(request: Any) -> list[str]:
     return [part.text for message in request.messages if isinstance(message, (System, User)) for part in message.parts]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
     played = script([call("look", city="Horta")], [Say("It is fine.")], tools=["look"])
     first, second = Emulated(wire, played), Emulated(wire, played)
@@ -65,8 +64,7 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
     assert at_once(Agent(second, [look]).run("Go.", max_rounds=0)).termination == "max_rounds_reached"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: str) -> None:
     rounds = ([call("look", city="Horta")], [Say("It is fine.")], Round([Say("Yes.")], "Sure?"))
     provider = Emulated(wire, script(*rounds, tools=["look"]))
@@ -80,8 +78,7 @@ def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: s
     assert_legal(conversation.turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_system_prompt_of_each_turn_replaces_that_of_the_turn_before(wire: str) -> None:
     rounds = ([Say("1")], Round([Say('"2"')], "B."), Round([Say("3")], "C."), Round([Say("4")], "D."))
     provider = Emulated(wire, script(*rounds, tools=["look"]))
@@ -198,8 +195,7 @@ def test_a_parameter_that_a_wire_lacks_is_logged(caplog: pytest.LogCaptureFixtur
     assert request_sent(provider).params["stop_sequences"] == ["END"]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: str) -> None:
     provider = Emulated(wire, HELLO)
     at_once(Turn(provider, temperature=1, max_tokens=300).run("Go."))
@@ -217,8 +213,7 @@ def test_a_limit_that_is_the_default_of_the_wire_is_applied_too(wire: str) -> No
     assert shared(request_sent(provider))["max_tokens"] == 4096
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
     source = Emulated("anthropic.messages", HELLO)
     at_once(Turn(source).run("Go."))
@@ -235,10 +230,7 @@ def test_other_members_of_the_body_are_passed_under_the_names_of_the_wire() -> N
 
 
 def test_the_tool_choice_and_parallel_calls_can_be_set() -> None:
-    for choice, written in [
-        ("required", "required"),
-        ("look", {"type": "function", "function": {"name": "look"}}),
-    ]:
+    for choice, written in [("required", "required"), ("look", {"type": "function", "function": {"name": "look"}})]:
         provider = Emulated("openai.chat", script([call("look", city="a")], [Say("Done.")], tools=["look"]))
         at_once(Turn(provider, [look], tool_choice=choice, parallel=False).run("Go."))
         assert provider.bodies[0]["tool_choice"] == written

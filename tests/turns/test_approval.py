@@ -33,8 +33,7 @@ def waiting(
     return turn, counting, events, provider
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None:
     turn, counting, events, _ = waiting(wire)
     assert counting.names == ["look"]
@@ -48,8 +47,7 @@ def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None
     assert turn.outcome.termination is None
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_calls_can_be_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
     log = RecordingObserver()
     turn, counting, _, provider = waiting(wire, observers=[log])
@@ -234,13 +232,7 @@ def test_rsp_06_a_server_call_that_needs_approval_uses_the_same_decision(allowed
         waiting_call.wants,
         waiting_call.arguments_text,
         waiting_call.server,
-    ) == (
-        "mcpr_1",
-        "n",
-        "decision",
-        "{}",
-        "s",
-    )
+    ) == ("mcpr_1", "n", "decision", "{}", "s")
     assert counting.names == ["look"]  # the client call ran meanwhile
     resumed = Turn(provider, counting.tools(), state=states.load(states.dump(turn.state)))
     resumed.decide("mcpr_1", allowed, None if allowed else "not there")

@@ -25,13 +25,7 @@ from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Blo
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
 from toolparity.turns.block_rows import TEXT_TYPES, row_of
 from toolparity.turns.block_tracker import BlockTracker
-from toolparity.turns.machine.inputs import (
-    BlockEnded,
-    BlockExtended,
-    BlockReplaced,
-    BlockRevised,
-    BlockStarted,
-)
+from toolparity.turns.machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted
 from toolparity.turns.turn import Turn
 
 
@@ -108,8 +102,7 @@ def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: 
     assert checked > 60
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recordings: Path) -> None:
     checked = 0
     for recorded in rows(recordings, wire):
@@ -236,8 +229,7 @@ class Reading(Emulated):
         yield decoder.finish()
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_provider_that_yields_canonical_events_produces_the_same_turn(wire: str) -> None:
     played = playing.script([Think("Hm."), Say("Let me look."), call("look", at=1), call("count")], [Say("All done.")])
     results = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,6 +17,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -26,17 +26,20 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.support.wires import PLAYED_WIRES as WIRES
-from tests.turns.playing import Fault, Round, Say, at_once, call, script
+from tests.turns.playing import Fault, Round, Say, at_once, call, on_every_wire, script
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.conversation import ToolDefinition
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns.clients import SdkClient, client
+from toolparity.turns.clients.xai_grpc import Client as GrpcClient
 from toolparity.turns.outcome import Outcome
 from toolparity.turns.provider import Provider
 from toolparity.turns.request import opening
+from toolparity.turns.retry_after import demanded
 from toolparity.turns.turn import Turn
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
@@ -48,6 +51,9 @@ NOT_REPEATED = ("cohere.chat", "ollama.chat")
 MISSING = {"google.gemini": {"id-missing"}}
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
+
+UNREACHABLE = (anthropic.APIConnectionError, openai.APIConnectionError, EndpointConnectionError, GoogleConnectionError)
+UNREACHABLE += (httpx.ConnectError,)  # type: ignore[assignment]
 
 SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is.")])
 
@@ -77,25 +83,29 @@ def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     return client(surface.wire, surface.model, provider=surface.provider, **options)
 
 
-def body_of(provider: Provider) -> Any:
-    return write_request(opening("Go.", provider), provider.wire, provider=provider.name).body
-
-
 def body_with_tool(provider: SdkClient) -> Any:
     """A request that offers the script's tool."""
-    from msgspec.structs import replace
-
-    from toolparity.normalizer.conversation import ToolDefinition
-
-    offered = replace(
-        opening("Go.", provider), tools=[ToolDefinition("look", parameters={"type": "object", "properties": {}})]
-    )
-    return write_request(replace(offered, model=provider.model), provider.wire, provider=provider.name).body
+    tools = [ToolDefinition("look", parameters={"type": "object", "properties": {}})]
+    request = replace(opening("Go.", provider), model=provider.model, tools=tools)
+    return write_request(request, provider.wire, provider=provider.name).body
 
 
-async def chunks_of(provider: SdkClient, body: Any) -> list[Any]:
-    async with provider, aclosing(provider.ask(body)) as pieces:
-        return [piece async for piece in pieces]
+def chunks_of(provider: SdkClient, **members: Any) -> list[Any]:
+    """The chunks of the answer to a request that offers the script's tool, with other members."""
+
+    async def main() -> list[Any]:
+        body = body_with_tool(provider)
+        async with provider, aclosing(provider.ask({**body, **members} if members else body)) as pieces:
+            return [piece async for piece in pieces]
+
+    return at_once(main())
+
+
+def read(provider: SdkClient, pieces: list[Any]) -> Response:
+    decoder = StreamDecoder(provider.wire, provider=provider.name, request=body_with_tool(provider))
+    for piece in pieces:
+        decoder.feed(piece)
+    return decoder.finish()
 
 
 @pytest.fixture(scope="module")
@@ -105,98 +115,90 @@ def servers() -> Iterator[Servers]:
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_a_client_yields_the_chunks_of_the_wire(servers: Servers, name: str) -> None:
+def test_a_client_yields_the_chunks_of_the_wire_in_consecutive_event_loops(servers: Servers, name: str) -> None:
     provider = reach(servers, name)
     assert isinstance(provider, Provider)
-    body = body_with_tool(provider)
-    before = copy.deepcopy(body)
-    pieces = at_once(chunks_of(provider, body))
-    assert body == before
-    assert all(isinstance(piece, bytes) for piece in pieces) or provider.wire == "xai.grpc"
-    decoder = StreamDecoder(provider.wire, provider=provider.name, request=body)
-    for piece in pieces:
-        decoder.feed(piece)
-    response = decoder.finish()
-    assert response.complete
-    assert {finding.code for finding in response.findings} == MISSING.get(provider.wire, set())
-    assert response.text == "Let me look."
-    assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
-    assert response.usage is not None, "streams of Chat Completions tell it only where they are asked to"
+    for _ in range(2):
+        pieces = chunks_of(provider)
+        assert all(isinstance(piece, bytes) for piece in pieces) or provider.wire == "xai.grpc"
+        response = read(provider, pieces)
+        assert response.complete
+        assert {finding.code for finding in response.findings} == MISSING.get(provider.wire, set())
+        assert response.text == "Let me look."
+        assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
+        assert response.usage is not None, "streams of Chat Completions report it only on request"
 
 
 @pytest.mark.parametrize("wire", OPEN_WIRES)
 def test_a_body_with_stream_false_yields_one_complete_response(servers: Servers, wire: str) -> None:
     provider = reach(servers, wire)
-    [piece] = at_once(chunks_of(provider, {**body_with_tool(provider), "stream": False}))
-    decoder = StreamDecoder(wire, provider=provider.name)
-    decoder.feed(piece)
-    response = decoder.finish()
-    assert response.text == "Let me look."
-    assert [call.name for call in response.calls] == ["look"]
+    [piece] = chunks_of(provider, stream=False)
+    response = read(provider, [piece])
+    assert (response.text, [call.name for call in response.calls]) == ("Let me look.", ["look"])
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
 def test_an_authentication_error_is_yielded_as_an_error_response(servers: Servers, name: str) -> None:
     provider = reach(servers, name, api_key="invalid")
-    [piece] = at_once(chunks_of(provider, body_with_tool(provider)))
-    assert isinstance(piece, Response)
-    assert piece.error is not None
+    [piece] = chunks_of(provider)
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
-    assert piece.error.retryable is False
-    assert piece.error.message
     # xAI and Gemini report a wrong key as an invalid argument, and AWS as a request that is forbidden
-    assert piece.error.status == {"xai.grpc": 400, "google.gemini": 400, "bedrock.converse": 403}.get(
-        provider.wire, 400 if provider.name == "xai" else 401
-    )
+    statuses = {"xai.grpc": 400, "google.gemini": 400, "bedrock.converse": 403}
+    status = statuses.get(provider.wire, 400 if provider.name == "xai" else 401)
+    assert (piece.error.status, piece.error.retryable) == (status, False)
+    assert piece.error.message
 
 
-@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_rate_limit_error_is_marked_as_retryable(wire: str) -> None:
-    busy = script(Round([], fault=Fault("rate_limit", retry_after=None)))
+def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> None:
+    busy = script(Round([], fault=Fault("rate_limit", retry_after=9)))
     with running({"made": busy}) as servers:
-        [piece] = at_once(chunks_of(reach(servers, wire), body_with_tool(reach(servers, wire))))
-    assert isinstance(piece, Response)
-    assert piece.error is not None
-    assert (piece.error.status, piece.error.retryable) == (429, True)
+        [piece] = chunks_of(reach(servers, wire))
+    assert (piece.error.status, piece.error.retryable, demanded(piece)) == (429, True, 9.0)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+def test_the_grpc_client_reports_the_retry_after_of_the_trailing_metadata() -> None:
+    class Refused(Exception):
+        def code(self) -> Any:
+            return grpc.StatusCode.RESOURCE_EXHAUSTED
+
+        def details(self) -> str:
+            return "slow down"
+
+        def trailing_metadata(self) -> Any:
+            return (("retry-after", "4"),)
+
+    response: Any = GrpcClient("grok", sdk=object())._error(Refused(), False)
+    assert (response.error.status, demanded(response), demanded(Refused())) == (429, 4.0, 4.0)
+
+
+@on_every_wire
 def test_a_mid_stream_error_is_read_by_the_decoder(wire: str) -> None:
     breaking = script(Round([Say("Let me look at it now.")], fault=Fault("overloaded", after=3)))
     with running({"made": breaking}) as servers:
         provider = reach(servers, wire)
-        body = body_with_tool(provider)
-        pieces = at_once(chunks_of(provider, body))
-    decoder = StreamDecoder(wire, provider=provider.name, request=body)
-    for piece in pieces:
-        decoder.feed(piece)
-    response = decoder.finish()
+        response = read(provider, chunks_of(provider))
     assert response.error is not None
     assert not response.complete
     assert response.text
     assert "Let me look at it now.".startswith(response.text)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_broken_connection_is_reported(wire: str) -> None:
-    async def listen(provider: SdkClient, body: Any) -> tuple[Response, str | None]:
-        decoder = StreamDecoder(wire, provider=provider.name, request=body)
-        raised = None
-        async with provider, aclosing(provider.ask(body)) as pieces:
+    async def listen(provider: SdkClient) -> tuple[Response, str | None]:
+        pieces, raised = [], None
+        async with provider, aclosing(provider.ask(body_with_tool(provider))) as answer:
             try:
-                async for piece in pieces:
-                    decoder.feed(piece)
+                async for piece in answer:
+                    pieces.append(piece)
             except Exception as error:
                 raised = type(error).__name__
-        return decoder.finish(), raised
+        return read(provider, pieces), raised
 
     breaking = script(Round([Say("Let me look at it now.")], fault=Fault("reset", after=3)))
     with running({"made": breaking}) as servers:
-        provider = reach(servers, wire)
-        response, raised = at_once(listen(provider, body_with_tool(provider)))
+        response, raised = at_once(listen(reach(servers, wire)))
     assert not response.complete
     assert response.text
     if wire == "xai.grpc":  # gRPC ends every call with a status, which it may generate itself
@@ -207,41 +209,16 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
     with running({"made": SCRIPT}) as servers:
         provider = reach(servers, wire)
-    body = body_with_tool(provider)
     if wire == "xai.grpc":
-        [piece] = at_once(chunks_of(provider, body))
-        assert isinstance(piece, Response)
-        assert piece.error is not None
+        [piece] = chunks_of(provider)
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises(
-        (
-            anthropic.APIConnectionError,
-            EndpointConnectionError,
-            GoogleConnectionError,
-            httpx.ConnectError,
-            openai.APIConnectionError,
-        )
-    ):
-        at_once(chunks_of(provider, body))
-
-
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_a_client_can_be_used_by_consecutive_event_loops(servers: Servers, name: str) -> None:
-    provider = reach(servers, name)
-    body = body_with_tool(provider)
-    sizes = [len(b"".join(map(_bytes, at_once(chunks_of(provider, body))))) for _ in range(2)]
-    assert sizes[0] == sizes[1] > 0
-
-
-def _bytes(piece: Any) -> bytes:
-    return piece if isinstance(piece, bytes) else piece.SerializeToString(deterministic=True)
+    with pytest.raises(UNREACHABLE):
+        chunks_of(provider)
 
 
 class Recorder(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
@@ -297,14 +274,13 @@ def _until(done: Callable[[], bool]) -> Callable[[], None]:
     def wait() -> None:
         ends = time.monotonic() + 15
         while not done():
-            assert time.monotonic() < ends, "the server never heard that the client is gone"
+            assert time.monotonic() < ends, "the client did not close the connection"
             time.sleep(0.005)
 
     return wait
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
@@ -397,8 +373,8 @@ def test_an_sdk_client_passed_by_the_caller_is_used_and_not_closed(servers: Serv
         sdk = openai.AsyncOpenAI(base_url=servers.base(SURFACES["openai.chat"]), api_key="any", max_retries=0)
         async with sdk:
             provider = client("openai.chat", "gpt-5-mini", sdk=sdk)
-            pieces = await chunks_of(provider, body_with_tool(provider))
-            assert pieces
+            async with provider, aclosing(provider.ask(body_with_tool(provider))) as pieces:
+                assert [piece async for piece in pieces]
             assert not sdk.is_closed()
 
     at_once(main())
@@ -406,7 +382,12 @@ def test_an_sdk_client_passed_by_the_caller_is_used_and_not_closed(servers: Serv
 
 @pytest.mark.parametrize(
     ("wire", "variable"),
-    [("openai.chat", "OPENAI_API_KEY"), ("openai.responses", "OPENAI_API_KEY"), ("xai.grpc", "XAI_API_KEY")],
+    [
+        ("openai.chat", "OPENAI_API_KEY"),
+        ("openai.responses", "OPENAI_API_KEY"),
+        ("anthropic.messages", "ANTHROPIC_API_KEY"),
+        ("xai.grpc", "XAI_API_KEY"),
+    ],
 )
 def test_the_api_key_is_read_from_the_environment_variable_of_the_sdk(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, wire: str, variable: str
@@ -414,18 +395,11 @@ def test_the_api_key_is_read_from_the_environment_variable_of_the_sdk(
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "XAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     provider = reach(servers, wire, api_key=None)
-    with pytest.raises((openai.OpenAIError, ValueError), match=variable):
-        at_once(chunks_of(provider, body_with_tool(provider)))
+    if wire != "anthropic.messages":  # whose SDK may have other credentials
+        with pytest.raises((openai.OpenAIError, ValueError), match=variable):
+            chunks_of(provider)
     monkeypatch.setenv(variable, "any")
-    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
-
-
-def test_the_anthropic_api_key_is_read_from_its_environment_variable(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
-    provider = reach(servers, "anthropic.messages", api_key=None)
-    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
+    assert not isinstance(chunks_of(provider)[0], Response)
 
 
 def test_another_provider_never_receives_the_openai_key(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,34 +407,28 @@ def test_another_provider_never_receives_the_openai_key(servers: Servers, monkey
     monkeypatch.delenv("XAI_API_KEY", raising=False)
     provider = client("openai.chat", "grok-4-fast", provider="xai", base_url=servers.base(SURFACES["xai.chat"]))
     with pytest.raises(MissingKey, match="XAI_API_KEY"):
-        at_once(chunks_of(provider, body_with_tool(provider)))
+        chunks_of(provider)
     monkeypatch.setenv("XAI_API_KEY", "any")
-    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
+    assert not isinstance(chunks_of(provider)[0], Response)
 
 
-def test_an_unknown_provider_needs_a_base_url() -> None:
-    with pytest.raises(UnknownWire, match="base_url"):
-        client("openai.chat", provider="nobody")
-    with pytest.raises(UnknownWire, match="base_url"):
-        client("anthropic.messages", provider="bedrock")
-    known = client("openai.chat", provider="nobody", base_url="http://127.0.0.1:9/v1", api_key="any")
-    assert known.name == "nobody"
-
-
-def test_a_wire_without_a_client_raises_unknown_wire() -> None:
+def test_an_unknown_provider_needs_a_base_url_and_an_unknown_wire_is_an_error() -> None:
+    for wire, name in (("openai.chat", "unknown"), ("anthropic.messages", "bedrock")):
+        with pytest.raises(UnknownWire, match="base_url"):
+            client(wire, provider=name)
+    known = client("openai.chat", provider="unknown", base_url="http://127.0.0.1:9/v1", api_key="any")
+    assert known.name == "unknown"
     with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses"):
         client("openai.realtime")
 
 
+def printed(code: str) -> list[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def test_a_missing_sdk_is_named_in_the_error() -> None:
-    sdks = {
-        "openai.chat": "openai",
-        "openai.responses": "openai",
-        "anthropic.messages": "anthropic",
-        "xai.grpc": "xai_sdk",
-        "google.gemini": "google.genai",
-        "google.interactions": "google.genai",
-    }
+    sdks = {"openai.chat": "openai", "openai.responses": "openai", "anthropic.messages": "anthropic"}
+    sdks |= {"xai.grpc": "xai_sdk", "google.gemini": "google.genai", "google.interactions": "google.genai"}
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({list(sdks.values())}))\n"
         "from toolparity.turns.clients import client\n"
@@ -469,28 +437,14 @@ def test_a_missing_sdk_is_named_in_the_error() -> None:
         "    try: client(wire)\n"
         "    except MissingExtra as error: print(error)\n"
     )
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert len(output.splitlines()) == len(sdks)
-    for (wire, sdk), line in zip(sdks.items(), output.splitlines(), strict=True):
+    for (wire, sdk), line in zip(sdks.items(), printed(code), strict=True):
         assert line.startswith(f"the client of {wire} needs the SDK")
         assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in line
     assert issubclass(MissingExtra, ImportError)
 
 
 def test_no_sdk_is_imported_before_a_client_is_created() -> None:
-    code = (
-        "import sys, toolparity.turns.clients\n"
-        "print([name for name in ('openai', 'anthropic', 'xai_sdk', 'grpc', 'httpx') if name in sys.modules])"
-    )
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert output.strip() == "[]"
-
-
-def test_the_module_of_clients_does_not_depend_on_what_was_imported() -> None:
-    code = (
-        "import toolparity.turns.clients\n"
-        "from toolparity.turns import clients\n"
-        "import toolparity.turns.clients\n"
-        "assert clients is toolparity.turns.clients, clients\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    sdks = ("openai", "anthropic", "xai_sdk", "grpc", "httpx")
+    code = f"import sys, toolparity.turns.clients\nprint([name for name in {sdks} if name in sys.modules])\n"
+    code += "from toolparity.turns import clients\nassert clients is toolparity.turns.clients"
+    assert printed(code) == ["[]"]

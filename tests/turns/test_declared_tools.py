@@ -81,15 +81,7 @@ def by_list(function: Any, parameters: Any) -> None:
 
 
 DECLARATIONS = [by_decorator, by_tool, by_add, by_list]
-TYPED = [
-    weather,
-    later,
-    Service().method,
-    Service.of_class,
-    Service.static,
-    Service(),
-    wrapped(weather),
-]
+TYPED = [weather, later, Service().method, Service.of_class, Service.static, Service(), wrapped(weather)]
 
 
 @pytest.mark.parametrize("declare", [by_bare_decorator, *DECLARATIONS])

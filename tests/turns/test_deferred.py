@@ -58,8 +58,7 @@ def results(turn: Turn, round: int = 0) -> list[tuple[str, bool]]:
 # hand-over
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> None:
     turn, counting, events = waiting(wire)
     assert counting.names == ["look"]
@@ -82,8 +81,7 @@ def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> Non
     playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_results_can_be_supplied_one_by_one_in_other_processes(wire: str) -> None:
     log = RecordingObserver()
     turn, counting, _ = waiting(wire, observers=[log])
@@ -119,8 +117,7 @@ class Whole(Emulated):
         yield decoder.finish()
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_streamed_and_a_complete_answer_hand_over_the_same_calls(wire: str) -> None:
     skeletons = []
     for provider in (Emulated(wire, THREE), Whole(wire, THREE)):
@@ -328,8 +325,7 @@ def test_a_denied_call_is_never_handed_over() -> None:
 # cancelling
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str) -> None:
     turn, _, _ = waiting(wire)
     turn.cancel()

@@ -56,8 +56,7 @@ def turn_of(wire: str, *rounds: Any, counting: Counting | None = None, **setting
 # 000, Tool Call Sequence Handling
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_000_gateway_loop(wire: str) -> None:
     """000, Gateway Loop: call, result, ask again, until there is no call; then the answer."""
     counting = Counting()
@@ -74,8 +73,7 @@ def test_000_provider_discrepancies() -> None:
     assert list(kept.values()) == [["look"]] * len(WIRES)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_000_what_happens_now(wire: str) -> None:
     """000, What Happens Now, Why This Matters: of three calls none is lost; each has its answer in the history."""
     counting = Counting()
@@ -90,8 +88,7 @@ def test_000_what_happens_now(wire: str) -> None:
     assert [one.call_id for one in results.results] == [one.id for one in said.response.calls]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_000_response_struct(wire: str) -> None:
     """000, Response Struct: all calls of a response, with id, name and input, its text and why it stopped."""
     response = response_of(wire, Say("Let me see."), *ABC)
@@ -105,8 +102,7 @@ def test_000_response_struct(wire: str) -> None:
     assert len({one.id for one in response.calls}) == 3
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_000_logging_improvement(wire: str, caplog: pytest.LogCaptureFixture) -> None:
     """000, Logging Improvement, Recommendation: dropped calls are warned of, with total, processing and dropped."""
     response = response_of(wire, *ABC)
@@ -133,8 +129,7 @@ def test_000_server_side_tools(surface: str) -> None:
 # 002, Multi-Tool Call Architecture
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_002_model_decision_output(wire: str) -> None:
     """002, Model Decision Output, Implementation Steps: an array of calls, or a final text."""
     called = decision(response_of(wire, Say("Let me see."), call("look", of="A"), call("count", of="B")))
@@ -158,8 +153,7 @@ def test_002_model_decision_output_where_there_is_none() -> None:
         decision(response_of("openai.chat", Say("x")), choice=3)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_002_single_tool(wire: str) -> None:
     """002, Single Tool (unchanged behavior): one call, its acknowledgement, the answer."""
     offered = Tools([Tool(name="look", function=lambda: "Tuesday, 2pm", waiting_hint="checking your next appointment")])
@@ -186,8 +180,7 @@ def test_002_considerations_limits(number: int) -> None:
 # 003, Sequential Tool Calling Implementation Plans
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_003_single_round_completion(wire: str) -> None:
     """003, Testing Strategy: a question that is answered in one round."""
     turn, provider = turn_of(wire, [Say("Four.")], max_rounds=2)
@@ -195,8 +188,7 @@ def test_003_single_round_completion(wire: str) -> None:
     assert (outcome.text, outcome.termination, len(provider.bodies)) == ("Four.", "natural_completion", 1)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_003_two_round_comparison_query(wire: str) -> None:
     """003, Testing Strategy, Modified `generate_response` Method Structure: a comparison takes two searches in turn."""
     counting = Counting()
@@ -207,8 +199,7 @@ def test_003_two_round_comparison_query(wire: str) -> None:
     assert outcome.text == "B goes further."
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_003_round_and_conversation_state_tracking(wire: str) -> None:
     """003, Round and Conversation State Tracking: number, tools, results, answer and why each round ended."""
     turn, _ = turn_of(wire, [Say("Let me see."), call("look", at=1), call("count", of="x")], [Say("Done.")])
@@ -290,8 +281,7 @@ def test_004_tool_result_propagation() -> None:
     ]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_004_tool_execution_fails(wire: str) -> None:
     """004, Tool Execution Fails: a tool_result block all the same, marked as an error, and the model continues."""
 

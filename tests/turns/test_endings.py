@@ -21,8 +21,7 @@ from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once,
 from .test_rounds import TWO, run
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [Say("That is all I found."), call("look", at=3)])
     counting = Counting()
@@ -41,8 +40,7 @@ def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> 
     playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
     """The provider ignores `tool_choice: none`. The emulated one does not, so it receives a request without it."""
     played = script([call("look", at=1)], [call("look", at=2)], [Say("Well.")])
@@ -68,8 +66,7 @@ def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
     playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [call("look", at=3)])
     turn, events, _ = run(wire, played, max_rounds=1)
@@ -87,8 +84,7 @@ def test_with_max_rounds_zero_the_turn_is_one_answer_without_calls() -> None:
     assert len(provider.bodies) == 1
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_on_all_failed_stop_ends_the_turn_with_the_errors(wire: str) -> None:
     counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
     turn, events, provider = run(wire, TWO, counting, on_all_failed="stop")
@@ -116,8 +112,7 @@ def test_by_default_the_turn_continues_when_all_tools_fail() -> None:
     assert "tool_choice" not in provider.bodies[-1]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
     turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
     assert turn.outcome.termination == "natural_completion"
@@ -150,8 +145,7 @@ def test_a_filtered_answer_runs_no_calls() -> None:
     playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_truncated_answer_ends_the_turn_as_incomplete_with_its_text(wire: str) -> None:
     turn, _, _ = run(wire, script(Round([Say("It was in the year")], ending="length")))
     assert (turn.outcome.termination, turn.outcome.text) == ("incomplete", "It was in the year")
@@ -254,8 +248,7 @@ def test_repeated_calls_with_different_arguments_are_not_a_loop() -> None:
     assert only(events, turn_events.LoopSuspected) == []
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     wire: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,8 +267,7 @@ def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     assert [row[3]["is_error"] for row in rows(events) if row[1] == "tool_result"] == [False, False, False, True]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_under_first_one_call_runs_and_the_request_disables_parallel_calls(wire: str) -> None:
     counting = Counting()
     turn, _, provider = run(wire, TWO, counting, policy="first")

@@ -39,8 +39,7 @@ def result_text(turn: Turn) -> str:
     return "".join(part.text for part in turn.state.rounds[0].tool_results[0].parts)  # type: ignore[union-attr]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_failed_tool_is_replaced_in_a_plain_turn_and_the_result_names_both(wire: str) -> None:
     turn = turn_with(Fallback("outline", adapted), wire)
     played = at_once(play(turn))

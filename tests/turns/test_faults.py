@@ -147,8 +147,7 @@ def test_a_provider_that_sends_no_or_invalid_data_ends_the_turn() -> None:
         playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str) -> None:
     for at in range(0, 30, 3):
         counting = Counting()

@@ -64,10 +64,7 @@ def test_every_flow_has_a_test_that_names_its_document_and_heading() -> None:
         heading = _plain_heading(entry["heading"])
         assert not docstrings or any(
             heading in _headings_of(docstring, entry["document"]) for docstring in docstrings
-        ), (
-            entry,
-            docstrings,
-        )
+        ), (entry, docstrings)
 
 
 def test_every_document_test_names_its_heading_and_is_listed() -> None:

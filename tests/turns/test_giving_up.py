@@ -132,8 +132,7 @@ def test_no_threads_are_started_when_too_many_hang() -> None:
     async def run() -> None:
         threads = Threads(most=4, most_abandoned=1, limit=ThreadLimit())
         executor = Executor(
-            Tools([tool(lambda: release.wait(20), "stuck", timeout=0.02), tool(lambda: "ran", "next")]),
-            threads=threads,
+            Tools([tool(lambda: release.wait(20), "stuck", timeout=0.02), tool(lambda: "ran", "next")]), threads=threads
         )
         await executor.run([asked("stuck")])
         (finished,) = await executor.run([asked("next")])

@@ -81,15 +81,10 @@ def turn_of(decider: Emulated, narrator: Emulated, offered: Tools, **options: An
 
 
 TOOLS = ("list_appointments", "open_invoices")
-DECISION = script(
-    [call("list_appointments"), call("open_invoices")],
-    [Say("Never said.")],
-    tools=TOOLS,
-)
+DECISION = script([call("list_appointments"), call("open_invoices")], [Say("Never said.")], tools=TOOLS)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire: str) -> None:
     """002, Problem, Solution, Execution Flow, Multiple Tools: one message, two calls, one answer, step by step."""
     decider, narrator, offered = Emulated(wire, DECISION), Narrating(wire), tools()
@@ -122,16 +117,12 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
 
 
 RESEARCH = script(
-    [call("list_appointments")],
-    [Think("The billing, too."), call("open_invoices")],
-    [Say("Never said.")],
-    tools=TOOLS,
+    [call("list_appointments")], [Think("The billing, too."), call("open_invoices")], [Say("Never said.")], tools=TOOLS
 )
 FIRST = "Report the results of looking up your upcoming appointments, naturally."
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_every_round_with_results_is_narrated(wire: str) -> None:
     """002, Combined Narration: a report on each round while the first model calls on, then one answer from all."""
     decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
@@ -189,8 +180,7 @@ def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None
     assert "This failed: checking your billing." in answer["contextHint"]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_first_model_that_may_not_call_is_not_asked(wire: str) -> None:
     decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
     turn = turn_of(decider, narrator, offered, max_rounds=1)
@@ -316,8 +306,7 @@ def other_wire(wire: str) -> str:
     return "anthropic.messages" if wire != "anthropic.messages" else "openai.responses"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
     narrator, offered = Narrating(other_wire(wire), thought="Two things."), tools()
     turn = turn_of(Emulated(wire, DECISION), narrator, offered)
@@ -332,8 +321,7 @@ def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
     assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> None:
     turn = turn_of(Emulated(wire, DECISION), Narrating(other_wire(wire)), tools())
 
@@ -376,8 +364,7 @@ def test_when_the_narrator_fails_the_user_receives_the_plain_results(other: str,
     assert turn.outcome.termination == "natural_completion"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) -> None:
     names = ("crm.listUpcomingAppointments", "crm.getOpenInvoices")
     hints = ("looking up your upcoming appointments", "checking your billing")
@@ -392,8 +379,7 @@ def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) 
     assert "looking up your upcoming appointments and checking your billing" in narrator.given["contextHint"]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) -> None:
     turn = turn_of(Emulated(wire, DECISION), Narrating(wire, thought="Two things."), tools())
     at_once(play(turn))
@@ -404,8 +390,7 @@ def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) ->
 
 @pytest.mark.thorough(keep=2, per="{termination}")
 @pytest.mark.parametrize(
-    ("options", "termination"),
-    [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")],
+    ("options", "termination"), [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")]
 )
 @pytest.mark.parametrize("wire", WIRES)
 def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
@@ -425,8 +410,7 @@ def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
     assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) -> None:
     acknowledgement = "One moment, I'll look at both."
     decider = Emulated(wire, script([Say(acknowledgement), *DECISION.rounds[0].calls], DECISION.rounds[1], tools=TOOLS))
@@ -436,8 +420,7 @@ def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) ->
     assert acknowledged.seq < only(events, turn_events.CallStarted)[0].seq
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_narrator_receives_the_users_text_despite_a_briefing(wire: str) -> None:
     """An orchestrated turn adds a briefing of older rounds after the user's text."""
     before = turn_of(Emulated(wire, DECISION), Narrating(wire), tools())

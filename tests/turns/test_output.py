@@ -45,8 +45,7 @@ def corrections(turn: Turn) -> list[str]:
     return [part.text for message in messages if isinstance(message, User) for part in message.parts]  # type: ignore[union-attr]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_an_answer_is_the_declared_type_after_the_tools_ran(wire: str) -> None:
     def book(boat: str) -> str:
         return "booked"
@@ -60,8 +59,7 @@ def test_an_answer_is_the_declared_type_after_the_tools_ran(wire: str) -> None:
     assert json_codec.decode(prompt.partition("other text:\n")[2])["$ref"] == "#/$defs/Booking"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_model_that_answers_otherwise_gets_the_problems_and_is_asked_again(wire: str) -> None:
     answers = "It is booked.", '{"boat": 5, "day": "2026-11-27"}', f"Here:\n```json\n{GOOD}\n```"
     turn = Turn(corrected(*answers, wire=wire), output=Booking)

@@ -234,8 +234,7 @@ def test_the_termination_is_the_same_on_every_wire(id: str, ends: tuple[str, str
     assert {wire: ended(recorded(id, wire)[0]) for wire in WIRES} == dict.fromkeys(WIRES, ends)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_two_calls_of_one_message_are_acknowledged_before_they_start(wire: str) -> None:
     skeletons = recorded("appointments-and-billing", wire)[0]
     kinds = [event.get("type", event.get("block")) for event in skeletons]

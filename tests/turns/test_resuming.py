@@ -108,11 +108,7 @@ def test_only_an_idempotent_tool_is_rerun_when_its_outcome_is_unknown() -> None:
         started = next(s for s in map(states.load, log.states) if s.rounds[0].calls[:1] and _status(s) == "started")
         counting.ran.clear()
         provider.bodies.clear()
-        turn = Turn(
-            provider,
-            counting.tools(look={"idempotent": idempotent}),
-            state=started,
-        )
+        turn = Turn(provider, counting.tools(look={"idempotent": idempotent}), state=started)
         events = at_once(playing.play(turn, None))
         assert len(counting.ran) == runs
         assert turn.state.rounds[0].calls[0].outcome == outcome

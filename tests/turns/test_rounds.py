@@ -27,8 +27,7 @@ def run(wire: str, played: Any, counting: Counting | None = None, **options: Any
     return turn, at_once(playing.play(turn)), provider
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_turn_runs_the_calls_returns_the_results_and_ends_with_the_models_text(wire: str) -> None:
     turn, events, provider = run(wire, TWO)
     assert kinds(events) == [
@@ -88,16 +87,13 @@ def test_the_same_script_yields_the_same_events_on_every_wire() -> None:
         return found
 
     played = script(
-        [Say("One."), call("look", at=1), call("look", at=2), call("post", text="x")],
-        [call("count")],
-        [Say("Done.")],
+        [Say("One."), call("look", at=1), call("look", at=2), call("post", text="x")], [call("count")], [Say("Done.")]
     )
     seen = [bare(run(wire, played, limit=2)[1]) for wire in WIRES]
     assert seen[0] == seen[1] == seen[2] == seen[3]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> None:
     """003, Current Problem, Core Architecture Changes: a second call can follow, and the first is remembered."""
     played = script([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
@@ -111,8 +107,7 @@ def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> Non
         ]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_models_reasoning_is_sent_back_with_its_calls(wire: str) -> None:
     played = script([Think("I should look."), call("look", at=1)], [Say("Seen.")])
     provider = Emulated(wire, played)

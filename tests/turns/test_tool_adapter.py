@@ -65,8 +65,7 @@ def result_of(turn: Turn) -> str:
     return part.text
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_every_wire_gets_a_schema_that_it_accepts_and_the_tool_its_own_arguments(wire: str) -> None:
     provider, recorder = emulated(wire, tool()), RecordingObserver()
     turn = Turn(provider, [tool()], observers=[recorder])
@@ -105,8 +104,7 @@ def test_the_provider_gets_its_call_back_as_it_made_it() -> None:
     assert provider.bodies[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == Spaced.text
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_definition_that_the_wire_accepts_is_sent_unchanged(wire: str) -> None:
     def fine(city: str, days: int = 1) -> str:
         """Look."""

@@ -16,8 +16,7 @@ from .playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call
 PRICES = Prices(input=3.0, output=15.0, cached_input=0.3, cache_write=3.75)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_calls_beyond_the_limit_do_not_run_and_the_model_answers_a_last_time(wire: str) -> None:
     counting = Counting()
     rounds = [[call("look", at=1)], [call("look", at=2), call("look", at=3)], [call("look", at=4)], [Say("Done.")]]

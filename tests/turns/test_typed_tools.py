@@ -396,8 +396,7 @@ def test_a_typed_tool_imports_pydantic_only_for_its_types() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_an_agent_with_three_typed_tools_runs_on_every_wire(wire: str) -> None:
     received: list[Any] = []
 

@@ -1,10 +1,10 @@
-"""Item 18: whatever ends a tool, a provider or a hook, the turn ends with every call answered, and forgets nothing."""
+"""Whatever ends a tool, a provider or a hook, the turn ends, every call has a result, and the history is legal."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from toolparity.normalizer.model import ToolCall
 from toolparity.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.turns import events as turn_events
 from toolparity.turns.execution.exceptions import described, message
+from toolparity.turns.execution.validation import problems
 from toolparity.turns.machine import state as states
 from toolparity.turns.narration.acknowledge import ModelAcknowledger, acknowledge
 from toolparity.turns.narration.narrating_provider import NarratingProvider
@@ -23,8 +24,8 @@ from toolparity.turns.narration.narrator import Narrator
 from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import ContextBuilder, Coordinator
 
-from .executing import asked, raising, ran, texts, tool
-from .playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, only, play, script
+from .executing import asked, raising, raising_later, ran, texts, tool
+from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
 
 TWO = script([call("look"), call("count")], [Say("Done.")])
 
@@ -32,7 +33,6 @@ TWO = script([call("look"), call("count")], [Say("Done.")])
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Tracebacks of these exceptions cannot be sent from a worker of pytest-xdist: they hold half surrogate pairs."""
-    caplog.set_level(logging.CRITICAL, "toolparity")
     caplog.set_level(logging.CRITICAL, "toolparity")
 
 
@@ -52,12 +52,12 @@ class CustomBaseException(BaseException):
     pass
 
 
-#: What no code should raise, and some does.
+#: Exceptions that no code should raise, and some does.
 UNUSUAL: list[BaseException] = [
     GeneratorExit(),
     UnprintableError(),
     Exits(),
-    CustomBaseException("odd"),
+    CustomBaseException("unusual"),
     BaseExceptionGroup("several", [CustomBaseException("one"), GeneratorExit()]),
     ExceptionGroup("several", [UnprintableError()]),
     StopIteration("stop"),
@@ -68,16 +68,26 @@ UNUSUAL: list[BaseException] = [
     ToolFailed("half \udfff a pair"),
     RecursionError(),
 ]
-ids = [type(error).__name__ for error in UNUSUAL]
-unusual = pytest.mark.parametrize("error", UNUSUAL, ids=ids)
+unusual = pytest.mark.parametrize("error", UNUSUAL, ids=[type(error).__name__ for error in UNUSUAL])
 
 
-def awaited(error: BaseException) -> Callable[..., Any]:
-    async def function(**_: Any) -> None:
-        await asyncio.sleep(0)
-        raise error
+def emulated(**options: Any) -> Emulated:
+    return Emulated("openai.chat", TWO, **options)
 
-    return function
+
+def run(turn: Any) -> Any:
+    """The outcome of a turn. A turn that hangs fails here, and does not block the tests."""
+
+    async def run() -> Any:
+        return await asyncio.wait_for(turn.run("Go."), 60)
+
+    return at_once(run())
+
+
+def cancel_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
 
 
 # clean-up of cancelled tools
@@ -128,42 +138,10 @@ def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(polic
     assert turn.outcome.termination == "cancelled"
 
 
-def test_an_executor_cancels_each_call_once() -> None:
-    """The first one that ends does not cancel the others again, while they clean up."""
-    log: list[str] = []
-    cancelled: list[str] = []
-
-    def counted(name: str, steps: int) -> Tool:
-        async def function() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                for _ in range(steps):
-                    try:
-                        await asyncio.sleep(0)
-                    except asyncio.CancelledError:
-                        cancelled.append(name)
-                log.append(name)
-
-        return Tool(name=name, function=function)
-
-    async def run() -> None:
-        executor = Executor(Tools([counted("a", 1), counted("b", 50)]), grace=60)
-        task = asyncio.create_task(executor.run([asked("a"), asked("b")]))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert (log, cancelled, executor.abandoned) == (["a", "b"], [], 0)
-
-    at_once(run())
-
-
 # resuming a turn that waits
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 @pytest.mark.parametrize("reload", [False, True])
 def test_continuing_the_conversation_of_a_waiting_turn_keeps_finished_results(wire: str, reload: bool) -> None:
     counting = Counting()
@@ -195,196 +173,134 @@ def test_continuing_the_conversation_of_a_waiting_turn_keeps_finished_results(wi
 
 
 class CancelsItself(Emulated):
-    """Its task is cancelled in the midst of the answer, by its own code."""
+    """Its task is cancelled during the answer, by its own code."""
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
-        pieces = super().ask(body)
-        async for piece in pieces:
+        async for piece in super().ask(body):
             yield piece
-            task = asyncio.current_task()
-            assert task is not None
-            task.cancel()
+            cancel_itself()
             await asyncio.sleep(0)
 
 
-def run_with_timeout(work: Any) -> Any:
-    """What it returns; a turn that hangs fails here, and does not hold the tests."""
-
-    async def run() -> Any:
-        return await asyncio.wait_for(work, 60)
-
-    return at_once(run())
-
-
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_provider_that_cancels_its_own_task_counts_as_failed(wire: str) -> None:
     counting = Counting()
     turn = Turn(CancelsItself(wire, TWO), counting.tools())
-    outcome = run_with_timeout(turn.run("Go."))
-    assert (outcome.termination, counting.ran) == ("provider_failed", [])
-    assert outcome.error is not None
-    assert outcome.error.type == "CancelledError"
+    outcome = run(turn)
+    assert (outcome.termination, outcome.error.type, counting.ran) == ("provider_failed", "CancelledError", [])
     assert_legal(turn)
 
 
-def others() -> list[asyncio.Task[Any]]:
-    """The tasks of the turn: all but that of the test, and the running one."""
-    return [item for item in asyncio.all_tasks() if item is not asyncio.current_task() and "wait_for" not in str(item)]
-
-
 @pytest.mark.parametrize("policy", ["all", "batch", "first"])
-@pytest.mark.parametrize("which", ["executing", "calls", "tools", "all of them"])
+@pytest.mark.parametrize("which", ["_watched", "execute", "_invoke", ""])
 def test_a_turn_continues_if_a_tool_cancels_its_internal_tasks(which: str, policy: str) -> None:
     main: list[asyncio.Task[Any]] = []
 
     async def look(**_: Any) -> str:
-        for task in others():
-            name = str(task.get_coro())
-            wanted = {"executing": "_watched", "calls": "execute", "tools": "_invoke"}.get(which, "")
-            if task not in main and wanted in name:
-                task.cancel()
+        for task in asyncio.all_tasks() - {asyncio.current_task(), *main}:
+            if "wait_for" not in str(task) and which in str(task.get_coro()):
+                task.cancel()  # type: ignore[union-attr]
         return "looked"
 
     async def count(**_: Any) -> str:
         await asyncio.sleep(0.01)
         return "counted"
 
-    counting = Counting()
     tools = Tools([Tool(name="look", function=look), Tool(name="count", function=count)])
     turn = Turn(Emulated("anthropic.messages", TWO), tools, policy=policy)
 
-    async def run() -> Any:
+    async def inner() -> Any:
         main.extend(asyncio.all_tasks())
         return await asyncio.wait_for(turn.run("Go."), 60)
 
     async def outer() -> Any:
-        task = asyncio.ensure_future(run())
+        task = asyncio.ensure_future(inner())
         main.append(task)
         return await task
 
     outcome = at_once(outer())
     assert outcome.termination in ("natural_completion", "max_rounds_reached", "all_tools_failed"), outcome
-    for round in outcome.state.rounds:
-        assert all(item.settled for item in round.calls)
+    assert all(call_state.settled for round in outcome.state.rounds for call_state in round.calls)
     assert_legal(turn)
-    assert counting.ran == []
 
 
 def test_a_call_that_cancels_its_own_task_does_not_affect_other_calls() -> None:
     async def around(asked: ToolCall, run: Any) -> Any:
         if asked.name == "bad":
-            task = asyncio.current_task()
-            assert task is not None
-            task.cancel()
+            cancel_itself()
         return await run(asked)
 
-    finished_calls = ran(
-        [asked("bad", "c1"), asked("good", "c2")],
-        Tool(name="bad", function=lambda: "ran"),
-        Tool(name="good", function=lambda: "fine"),
-        executor={"around": around},
-    )
-    assert [item.outcome for item in finished_calls] == ["cancelled", "returned"]
+    tools = tool(lambda: "ran", "bad"), tool(lambda: "fine", "good")
+    finished_calls = ran([asked("bad", "c1"), asked("good", "c2")], *tools, executor={"around": around})
+    assert [finished.outcome for finished in finished_calls] == ["cancelled", "returned"]
 
 
-@pytest.mark.parametrize("at_once_too", [True, False])
-def test_an_approver_that_cancels_its_own_task_does_not_end_the_turn(at_once_too: bool) -> None:
+@pytest.mark.parametrize("returns_at_once", [True, False])
+def test_an_approver_that_cancels_its_own_task_does_not_end_the_turn(returns_at_once: bool) -> None:
     async def approve(_: Any) -> bool:
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        if not at_once_too:
+        cancel_itself()
+        if not returns_at_once:
             await asyncio.sleep(0)
         return True
 
-    counting = Counting()
-    turn = Turn(Emulated("openai.chat", TWO), counting.tools(look={"approval": True}), approve=approve)
-    outcome = run_with_timeout(turn.run("Go."))
+    outcome = run(Turn(emulated(), Counting().tools(look={"approval": True}), approve=approve))
     assert outcome.termination == "natural_completion"
     assert outcome.state.rounds[0].calls[0].settled
 
 
 def test_a_program_that_ends_with_an_open_stream_does_not_hang() -> None:
-    """A caller that leaves the stream without closing it: asyncio cancels all tasks, and they end."""
+    """A caller leaves the stream without closing it: asyncio cancels all tasks, and they end."""
 
     async def slow(**_: Any) -> None:
         await asyncio.sleep(60)
 
-    loaded: list[Any] = []
+    kept: list[Any] = []
 
-    async def run() -> None:
-        for fails in (None, Tool(name="look", function=slow)):
-            provider = Emulated("openai.chat", TWO)
-            turn = Turn(provider, [fails] if fails else Counting().tools())
-            stream = turn.stream("Go.")
-            loaded.append(stream)
-            async for event in stream:
-                if isinstance(event, turn_events.CallStarted if fails else turn_events.TurnBlockStart):
+    async def main() -> None:
+        for counting, last in (
+            (Counting(), turn_events.TurnBlockStart),
+            (Counting(look=slow), turn_events.CallStarted),
+        ):
+            kept.append(Turn(emulated(), counting.tools()).stream("Go."))
+            async for event in kept[-1]:
+                if isinstance(event, last):
                     break
 
-    at_once(run())
+    at_once(main())
 
 
-# exceptions that no one expects
+# unexpected exceptions
 
 
-@pytest.mark.thorough(keep=6)
 @unusual
-@pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_any_exception_of_a_tool_becomes_the_result_of_its_call(error: BaseException, make: Any) -> None:
-    function = make(error)
-    calls = [asked("bad", "c1"), asked("good", "c2")]
-    finished_calls = ran(calls, tool(lambda: "fine", "good"), Tool(name="bad", function=lambda **_: function()))
-    assert finished_calls[0].result.is_error
-    assert finished_calls[1].outcome == "returned"
-    text = texts(finished_calls)[0][1]
-    assert text.encode()  # it can be sent
-    assert len(text) < 1_100_000
+def test_any_exception_of_a_tool_becomes_the_result_of_its_call(error: BaseException) -> None:
+    for function in (raising(error), raising_later(error)):
+        tools = tool(lambda: "fine", "good"), tool(function, "bad")
+        (bad, text), good = texts(ran([asked("bad", "c1"), asked("good", "c2")], *tools))
+        assert (bad != "returned", good) == (True, ("returned", "fine"))
+        assert text.encode()  # it can be sent
+        assert len(text) < 1_100_000
 
 
 @unusual
 def test_any_exception_can_be_supplied_as_a_result(error: BaseException) -> None:
     provider = Emulated("openai.chat", script([call("away")], [Say("Done.")], tools=["away"]))
-    turn = Turn(provider, [Tool(name="away")], on_all_failed="continue")
-    outcome = at_once(turn.run("Go."))
-    turn.answer(outcome.waiting[0].id, error)
-    assert run_with_timeout(turn.run()).termination == "natural_completion"
-
-
-@pytest.mark.thorough(keep=6)
-@unusual
-@pytest.mark.parametrize("after", [0, 2])
-def test_any_exception_of_a_provider_ends_the_turn_as_failed(error: BaseException, after: int) -> None:
-    counting = Counting()
-    turn = Turn(Emulated("anthropic.messages", TWO, fails={0: error}, after=after), counting.tools())
-    outcome = run_with_timeout(turn.run("Go."))
-    assert (outcome.termination, counting.ran) == ("provider_failed", [])
-    assert outcome.error is not None
-    assert len(outcome.error.message) < 11_000
-    assert states.load(states.dump(outcome.state)).termination == "provider_failed"
-    assert_legal(turn)
-
-
-@unusual
-def test_an_orchestrated_turn_answers_after_any_exception_of_a_provider(error: BaseException) -> None:
-    coordinator = Coordinator(Emulated("openai.chat", TWO, fails={0: error}), Counting().tools(), backoff=None)
-    done = run_with_timeout(coordinator.run("Go."))
-    assert done.text
+    turn = Turn(provider, [Tool(name="away")])
+    turn.answer(at_once(turn.run("Go.")).waiting[0].id, error)
+    assert at_once(turn.run()).termination == "natural_completion"
 
 
 class Raises(Emulated):
-    """Does not even begin, or fails when it is closed."""
+    """Raises before the answer begins, or when it is closed."""
 
     def __init__(self, error: BaseException, *, closing: bool) -> None:
         super().__init__("openai.chat", TWO)
-        self.error = error
-        self.closing = closing
+        self.error, self.closing = error, closing
 
     def ask(self, body: Any) -> Any:
         if not self.closing:
             raise self.error
-        pieces = super().ask(body)
-        error = self.error
+        pieces, error = super().ask(body), self.error
 
         class Answer:
             def __aiter__(self) -> Any:
@@ -401,81 +317,60 @@ class Raises(Emulated):
 
 
 @unusual
-def test_a_provider_whose_ask_raises_counts_as_failed(error: BaseException) -> None:
-    outcome = run_with_timeout(Turn(Raises(error, closing=False), Counting().tools()).run("Go."))
-    assert outcome.termination == "provider_failed"
+def test_any_exception_of_a_provider_or_of_its_hooks_ends_the_turn_as_failed(error: BaseException) -> None:
+    def hook(*_: Any) -> Any:
+        raise error
+
+    cases: list[tuple[Emulated, Any]] = [
+        (Emulated("anthropic.messages", TWO, fails={0: error}), {}),
+        (Emulated("anthropic.messages", TWO, fails={0: error}, after=2), {}),
+        (Raises(error, closing=False), {}),
+        (emulated(), {"prepare": hook}),
+        (emulated(), {"reader": hook}),
+    ]
+    for provider, options in cases:
+        counting = Counting()
+        turn = Turn(provider, counting.tools(), **options)
+        outcome = run(turn)
+        assert (outcome.termination, counting.ran) == ("provider_failed", [])
+        assert len(outcome.error.message) < 11_000
+        assert states.load(states.dump(outcome.state)).termination == "provider_failed"
+        assert_legal(turn, wires=["openai.chat"])
+    assert run(Coordinator(emulated(fails={0: error}), Counting().tools(), backoff=None)).text
 
 
 @unusual
 def test_a_provider_that_raises_when_closed_keeps_its_answer(error: BaseException) -> None:
-    counting = Counting()
-    for runs in (Turn, Coordinator):
-        turn = runs(Raises(error, closing=True), counting.tools())
-        assert run_with_timeout(turn.run("Go.")).text == "Done."
-
-
-@pytest.mark.thorough(keep=6)
-@unusual
-@pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_an_approver_that_raises_any_exception_denies_the_call(error: BaseException, make: Any) -> None:
-    function = make(error)
-    counting = Counting()
-    tools = counting.tools(look={"approval": True})
-    turn = Turn(Emulated("openai.chat", TWO), tools, approve=lambda _: function())
-    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
-    assert counting.names == ["count"]
+    for kind in (Turn, Coordinator):
+        assert run(kind(Raises(error, closing=True), Counting().tools())).text == "Done."
 
 
 @unusual
-def test_an_approval_rule_that_raises_any_exception_requires_approval(error: BaseException) -> None:
-    def rule(_: Any) -> bool:
-        raise error
-
-    turn = Turn(Emulated("openai.chat", TWO), Counting().tools(look={"approval": rule}))
-    assert [item.name for item in run_with_timeout(turn.run("Go.")).waiting] == ["look"]
-
-
-@pytest.mark.thorough(keep=6)
-@unusual
-@pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_an_acknowledgement_that_raises_any_exception_is_omitted(error: BaseException, make: Any) -> None:
-    function = make(error)
-    turn = Turn(Emulated("openai.chat", TWO), Counting().tools(), acknowledge=lambda *_: function())
-    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
-
-
-@pytest.mark.thorough(keep=6)
-@unusual
-@pytest.mark.parametrize("hook", ["prepare", "reader"])
-def test_a_request_hook_that_raises_any_exception_ends_the_turn_as_failed(error: BaseException, hook: str) -> None:
-    def function(*_: Any) -> Any:
-        raise error
-
-    options: Any = {hook: function}
-    outcome = run_with_timeout(Turn(Emulated("openai.chat", TWO), Counting().tools(), **options).run("Go."))
-    assert outcome.termination == "provider_failed"
+def test_an_approver_that_raises_denies_and_an_approval_rule_that_raises_asks(error: BaseException) -> None:
+    for function in (raising(error), raising_later(error)):
+        counting = Counting()
+        tools = counting.tools(look={"approval": True})
+        outcome = run(Turn(emulated(), tools, approve=lambda _, function=function: function()))
+        assert (outcome.termination, counting.names) == ("natural_completion", ["count"])
+    tools = Counting().tools(look={"approval": lambda _: raising(error)()})
+    assert [waiting.name for waiting in run(Turn(emulated(), tools)).waiting] == ["look"]
 
 
 @unusual
-def test_a_narrator_that_raises_any_exception_is_replaced_by_the_plain_results(error: BaseException) -> None:
-    narrator = Narrator(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
-    tools = Counting().tools()
-    turn = Turn(NarratingProvider(Emulated("openai.chat", TWO), narrator, tools), tools)
-    outcome = run_with_timeout(turn.run("Go."))
-    assert outcome.termination == "natural_completion"
-    assert "look ran" in outcome.text
-
-
-@unusual
-def test_an_acknowledging_model_that_raises_any_exception_is_replaced_by_the_hints(error: BaseException) -> None:
-    writer = ModelAcknowledger(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
+def test_a_text_writer_that_raises_any_exception_is_replaced_or_omitted(error: BaseException) -> None:
+    """The acknowledgement is omitted, the narration is the plain results, the acknowledging model's is the hints."""
+    for function in (raising(error), raising_later(error)):
+        turn = Turn(emulated(), Counting().tools(), acknowledge=lambda *_, function=function: function())
+        assert run(turn).termination == "natural_completion"
+    failing = Emulated("openai.chat", script([Say("Never.")]), fails={0: error})
     tools = Counting().tools(look={"waiting_hint": "looking around"})
-    events = run_with_timeout(play(Turn(Emulated("openai.chat", TWO), tools, acknowledge=writer)))
+    outcome = run(Turn(NarratingProvider(emulated(), Narrator(failing), tools), tools))
+    assert (outcome.termination, "look ran" in outcome.text) == ("natural_completion", True)
+    failing = Emulated("openai.chat", script([Say("Never.")]), fails={0: error})
+    events = at_once(play(Turn(emulated(), tools, acknowledge=ModelAcknowledger(failing))))
     sentence = acknowledge([ToolCall("c", "look", {}, "{}")], tools)
-    assert [event.text for event in only(events, turn_events.Acknowledged)] in (
-        [sentence],
-        [],
-    )  # [] where the tools are quicker
+    shown = [event.text for event in only(events, turn_events.Acknowledged)]
+    assert shown in ([sentence], [])  # [] if the tools are quicker
 
 
 @unusual
@@ -484,20 +379,15 @@ def test_listeners_and_context_functions_may_raise_any_exception(error: BaseExce
         raise error
 
     context = ContextBuilder(tokens=1, count=function, summarise=function)
-    coordinator = Coordinator(Emulated("openai.chat", TWO), Counting().tools(), listeners=[function], context=context)
-    assert run_with_timeout(coordinator.run("Go.")).text
+    assert run(Coordinator(emulated(), Counting().tools(), listeners=[function], context=context)).text
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
 def test_keyboard_interrupt_and_system_exit_end_the_turn_before_they_propagate(error: BaseException) -> None:
     """Raised by the provider, or by a hook: the turn is over, its history legal, and run() raises it."""
-
-    def rule(_: Any) -> bool:
-        raise error
-
     counting = Counting()
-    by_provider = Turn(Emulated("openai.chat", TWO, fails={1: error}), counting.tools())
-    by_hook = Turn(Emulated("openai.chat", TWO), counting.tools(look={"approval": rule}))
+    by_provider = Turn(emulated(fails={1: error}), counting.tools())
+    by_hook = Turn(emulated(), counting.tools(look={"approval": lambda _: raising(error)()}))
     for turn in (by_provider, by_hook):
         with pytest.raises(type(error)):
             at_once(turn.run("Go."))
@@ -506,40 +396,22 @@ def test_keyboard_interrupt_and_system_exit_end_the_turn_before_they_propagate(e
     assert counting.names == ["look", "count"]
 
 
-class RaisingObserver(Observer):
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    async def event(self, event: Any) -> None:
-        raise self.error
-
-
 def test_an_observer_that_raises_stops_the_turn_with_its_exception() -> None:
+    class RaisingObserver(Observer):
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        async def event(self, event: Any) -> None:
+            raise self.error
+
     with pytest.raises(RuntimeError, match="an observer raised GeneratorExit"):
-        at_once(Turn(Emulated("openai.chat", TWO), observers=[RaisingObserver(GeneratorExit())]).run("Go."))
+        at_once(Turn(emulated(), observers=[RaisingObserver(GeneratorExit())]).run("Go."))
     with pytest.raises(UnprintableError):
-        at_once(Turn(Emulated("openai.chat", TWO), observers=[RaisingObserver(UnprintableError())]).run("Go."))
-
-
-def test_arguments_nested_too_deep_to_copy_affect_only_their_call() -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(400):
-        deep = {"a": deep}
-    finished_calls = ran(
-        [ToolCall("c1", "bad", deep, "{}"), asked("good", "c2")],
-        Tool(name="bad", function=lambda **_: "ran"),
-        Tool(name="good", function=lambda: "fine"),
-    )
-    assert [item.outcome for item in finished_calls] in (["raised", "returned"], ["returned", "returned"])
+        at_once(Turn(emulated(), observers=[RaisingObserver(UnprintableError())]).run("Go."))
 
 
 def test_a_schema_that_cannot_be_applied_is_reported_as_a_problem_of_the_call() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0}}}
-    bad_tool = Tool(name="t", function=lambda **_: "ran", mapping=False)
-    executor = Executor({"t": bad_tool})
-    assert executor.refused(asked("t", a=1)) is None
-    from toolparity.turns.execution.validation import problems
-
     assert "cannot be applied" in problems(schema, {"a": 1})[0]
 
 
@@ -550,25 +422,20 @@ def test_the_message_of_an_exception_can_always_be_encoded(text: str) -> None:
 
 
 class AwaitsAFailedFuture(Emulated):
-    """A GeneratorExit that comes out of a future passes every coroutine of its task, whatever that catches."""
+    """A GeneratorExit from a future passes every coroutine of its task, whatever that catches."""
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
-        async def fails() -> None:
-            await asyncio.sleep(0)
-            raise GeneratorExit
-
-        await asyncio.ensure_future(fails())
+        await asyncio.ensure_future(raising_later(GeneratorExit())())
         yield b""
 
 
 def test_a_generator_exit_from_a_future_ends_only_its_answer_or_call() -> None:
     async def awaits(*_: Any) -> Any:
-        return await asyncio.ensure_future(awaited(GeneratorExit())())
+        return await asyncio.ensure_future(raising_later(GeneratorExit())())
 
-    outcome = run_with_timeout(Turn(AwaitsAFailedFuture("openai.chat", TWO), Counting().tools()).run("Go."))
+    outcome = run(Turn(AwaitsAFailedFuture("openai.chat", TWO), Counting().tools()))
     assert outcome.termination == "provider_failed"
     counting = Counting(look=lambda **_: awaits())
-    turn = Turn(Emulated("openai.chat", TWO), counting.tools(count={"approval": True}), approve=awaits)
-    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
-    assert counting.names == ["look"]
-    assert [item.outcome for item in turn.state.rounds[0].calls] == ["raised", "denied"]
+    turn = Turn(emulated(), counting.tools(count={"approval": True}), approve=awaits)
+    assert (run(turn).termination, counting.names) == ("natural_completion", ["look"])
+    assert [call_state.outcome for call_state in turn.state.rounds[0].calls] == ["raised", "denied"]
