@@ -12,15 +12,14 @@ from toolparity.normalizer.conversation import System, User
 from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.wires.parameters import parameters
-from toolparity.turns import Agent, Conversation, Executor, Tool, Turn
+from toolparity.turns import Agent, Tool, Turn
 from toolparity.turns.errors import InvalidTool, TurnMisused
 from toolparity.turns.machine import state as states
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.outcome import outcome_of
 from toolparity.turns.request import ROUND_GUIDANCE
 
-from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, only, script
-from .playing import turn_events as events
+from .playing import Emulated, Round, Say, assert_legal, at_once, call, on_every_wire, script
 
 HELLO = script([Say("Hello.")])
 
@@ -94,14 +93,6 @@ def test_the_system_prompt_of_each_turn_replaces_that_of_the_turn_before(wire: s
     assert fourth == ["You know towns.", "A.", "B.", "C.", "D."]
 
 
-def test_instructions_for_one_turn_of_an_agent_without_instructions_are_not_kept() -> None:
-    provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B.")))
-    conversation = Agent(provider).conversation()
-    at_once(conversation.send("A.", instructions="You know towns."))
-    at_once(conversation.send("B."))
-    assert texts(request_sent(provider, 1)) == ["A.", "B."]
-
-
 def test_a_separate_turn_continues_with_the_instructions_and_not_with_the_output_of_the_turn_before() -> None:
     provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B."), Round([Say("3")], "C.")))
     first = at_once(Turn(provider, instructions="You know towns.", output=int).run("A."))
@@ -133,21 +124,18 @@ def test_a_conversation_does_not_continue_over_a_turn_that_waits() -> None:
     assert at_once(conversation.turn.run()).text == "Done."
 
 
-def test_a_later_message_of_a_conversation_is_text() -> None:
-    conversation = Agent(Emulated("openai.chat", HELLO)).conversation()
-    at_once(conversation.send([{"role": "user", "content": "Go."}]))
-    with pytest.raises(TurnMisused, match="must be text"):
-        at_once(conversation.send([{"role": "user", "content": "Go."}]))
-
-
 def test_a_conversation_keeps_its_history_after_a_message_that_could_not_be_sent() -> None:
     provider = Emulated("openai.chat", script([Say("Hello.")], Round([Say("Ana.")], "My name?")))
     conversation = Agent(provider).conversation()
-    with pytest.raises(MalformedBody):  # also the first turn may not have begun
-        at_once(conversation.send([{"text": "Go."}]))
+    mixed = [{"role": "user", "content": "Go."}, "Go."]
+    for prompt, message in (([{"text": "Go."}], "without role and type"), (mixed, "all dicts or all canonical")):
+        with pytest.raises(MalformedBody, match=message):
+            at_once(conversation.send(prompt))  # type: ignore[arg-type]
     assert conversation.turn is None
-    at_once(conversation.send("Go."))
+    at_once(conversation.send([{"role": "user", "content": "Go."}]))
     begun = conversation.turn
+    with pytest.raises(TurnMisused, match="must be text"):  # in a later message
+        at_once(conversation.send([{"role": "user", "content": "My name?"}]))
     unfit: Any = 5
     with pytest.raises(TypeError):
         at_once(conversation.send("My name?", params=unfit))
@@ -156,32 +144,14 @@ def test_a_conversation_keeps_its_history_after_a_message_that_could_not_be_sent
     assert texts(request_sent(provider, 1)) == ["Go.", "My name?"]
 
 
-def test_a_conversation_streams_the_events_of_its_turns() -> None:
-    conversation = Agent(Emulated("openai.chat", HELLO)).conversation()
-
-    async def main() -> list[Any]:
-        return [event async for event in conversation.stream("Go.")]
-
-    assert len(only(at_once(main()), events.TurnComplete)) == 1
-
-
 def test_invalid_options_and_tools_are_errors_of_the_agent() -> None:
     provider = Emulated("openai.chat", HELLO)
     with pytest.raises(TypeError, match=r"Agent\(\) got an unexpected keyword argument 'id'"):
         Agent(provider, id="t")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"Turn\(\) got an unexpected keyword argument 'temprature'"):
-        Turn(provider, temprature=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Turn\(\) got an unexpected keyword argument 'colour'"):
+        Turn(provider, colour=1)  # type: ignore[call-arg]
     with pytest.raises(InvalidTool, match="'city'"):
         Agent(provider, [unannotated])
-    assert isinstance(Agent(provider).conversation(), Conversation)
-
-
-def test_an_agent_runs_without_an_event_loop_and_shares_its_executor() -> None:
-    provider = Emulated("openai.chat", script([call("look", city="Horta")], [Say("Done.")], tools=["look"]))
-    ran: list[str] = []
-    executor = Executor({"look": Tool(name="look", function=lambda **_: ran.append("ran"))})
-    assert Agent(provider, [look], executor=executor).run_sync("Go.").text == "Done."
-    assert ran == ["ran"]
 
 
 # parameters of requests
@@ -196,53 +166,24 @@ def test_a_parameter_that_a_wire_lacks_is_logged(caplog: pytest.LogCaptureFixtur
 
 
 @on_every_wire
-def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: str) -> None:
-    provider = Emulated(wire, HELLO)
-    at_once(Turn(provider, temperature=1, max_tokens=300).run("Go."))
-    request = request_sent(provider)
-    again = Emulated(wire, HELLO)
-    at_once(Turn(again, max_tokens=200).run(request))
-    params = shared(request_sent(again))
-    assert (params["temperature"], params["max_tokens"]) == (1, 200)
+def test_options_replace_the_parameters_of_a_request_also_of_another_wire(wire: str) -> None:
+    for source in (wire, "anthropic.messages"):
+        first, second = Emulated(source, HELLO), Emulated(wire, HELLO)
+        at_once(Turn(first, temperature=1, max_tokens=4096).run("Go."))
+        request = request_sent(first)
+        assert shared(request)["max_tokens"] == 4096  # also on a wire with this default
+        at_once(Turn(second, max_tokens=200).run(request))
+        params = shared(request_sent(second))
+        assert (params["temperature"], params["max_tokens"]) == (1, 200)
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_limit_that_is_the_default_of_the_wire_is_applied_too(wire: str) -> None:
-    provider = Emulated(wire, HELLO)
-    at_once(Turn(provider, max_tokens=4096).run("Go."))
-    assert shared(request_sent(provider))["max_tokens"] == 4096
-
-
-@on_every_wire
-def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
-    source = Emulated("anthropic.messages", HELLO)
-    at_once(Turn(source).run("Go."))
-    provider = Emulated(wire, HELLO)
-    at_once(Turn(provider, max_tokens=200, temperature=1).run(request_sent(source)))
-    params = shared(request_sent(provider))
-    assert (params["temperature"], params["max_tokens"]) == (1, 200)
-
-
-def test_other_members_of_the_body_are_passed_under_the_names_of_the_wire() -> None:
-    provider = Emulated("openai.chat", HELLO)
-    at_once(Turn(provider, params={"reasoning_effort": "low", "user": "u-1"}).run("Go."))
-    assert (provider.bodies[0]["reasoning_effort"], provider.bodies[0]["user"]) == ("low", "u-1")
-
-
-def test_the_tool_choice_and_parallel_calls_can_be_set() -> None:
+def test_other_members_the_tool_choice_and_parallel_calls_can_be_set() -> None:
     for choice, written in [("required", "required"), ("look", {"type": "function", "function": {"name": "look"}})]:
         provider = Emulated("openai.chat", script([call("look", city="a")], [Say("Done.")], tools=["look"]))
-        at_once(Turn(provider, [look], tool_choice=choice, parallel=False).run("Go."))
+        at_once(Turn(provider, [look], tool_choice=choice, parallel=False, params={"user": "u-1"}).run("Go."))
         assert provider.bodies[0]["tool_choice"] == written
-        assert provider.bodies[0]["parallel_tool_calls"] is False
+        assert (provider.bodies[0]["parallel_tool_calls"], provider.bodies[0]["user"]) == (False, "u-1")
         assert "tool_choice" not in provider.bodies[1]  # it forced one call, or the turn would not end
-
-
-def test_a_coordinator_takes_the_same_options() -> None:
-    provider = Emulated("openai.chat", HELLO)
-    at_once(Coordinator(provider, [look], instructions="You know towns.", temperature=1).run("Go."))
-    assert texts(request_sent(provider)) == [GUIDED, "Go."]
-    assert provider.bodies[0]["temperature"] == 1
 
 
 @pytest.mark.parametrize(
@@ -252,6 +193,7 @@ def test_a_coordinator_takes_the_same_options() -> None:
         ({"instructions": "You know towns.", "round_guidance": False}, ["You know towns."]),
         ({"instructions": "You know towns.", "max_rounds": 1}, ["You know towns."]),
         ({"instructions": "You know towns.", "max_rounds": 1, "round_guidance": True}, [GUIDED]),
+        ({"instructions": "You know towns.", "tools": []}, ["You know towns."]),
         ({}, []),
         ({"round_guidance": True}, [ROUND_GUIDANCE]),
     ],
@@ -260,35 +202,15 @@ def test_the_instructions_of_a_turn_with_rounds_contain_the_guidance_on_them(
     options: dict[str, Any], system: list[str]
 ) -> None:
     """003, Context Preservation Between API Calls: the system prompt has the guidance unless the caller omits it."""
-    provider = Emulated("openai.chat", HELLO)
-    at_once(Agent(provider, [look], **options).run("Go."))
-    assert texts(request_sent(provider)) == [*system, "Go."]
-
-
-def test_a_turn_without_tools_has_no_guidance_on_rounds() -> None:
-    provider = Emulated("openai.chat", HELLO)
-    at_once(Agent(provider, instructions="You know towns.").run("Go."))
-    assert texts(request_sent(provider)) == ["You know towns.", "Go."]
-
-
-def test_the_guidance_on_rounds_has_the_sentences_of_the_document() -> None:
+    kinds = (Agent,) if "max_rounds" in options else (Agent, Coordinator)  # which sets it itself
+    for kind in kinds:
+        provider = Emulated("openai.chat", HELLO)
+        at_once(kind(provider, **{"tools": [look], **options}).run("Go."))
+        assert texts(request_sent(provider)) == [*system, "Go."]
     assert "You can make multiple tool calls across rounds to gather comprehensive information" in ROUND_GUIDANCE
-    assert ROUND_GUIDANCE.endswith("after seeing tool results, you can make another tool call in the next round.")
 
 
 # forms of a prompt
-
-
-@pytest.mark.parametrize(
-    ("prompt", "message"),
-    [
-        ([{"text": "Go."}], "without role and type"),
-        ([{"role": "user", "content": "Go."}, "Go."], "all dicts or all canonical"),
-    ],
-)
-def test_messages_of_no_wire_are_an_error(prompt: Any, message: str) -> None:
-    with pytest.raises(MalformedBody, match=message):
-        at_once(Turn(Emulated("openai.chat", HELLO)).run(prompt))
 
 
 # invalid values of options

@@ -16,7 +16,7 @@ from toolparity.turns.machine import state as states
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, only, script
+from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, on_every_wire, only, script
 
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
 ASKS: dict[str, dict[str, Any]] = {"post": {"approval": True}}
@@ -34,29 +34,19 @@ def waiting(
 
 
 @on_every_wire
-def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None:
-    turn, counting, events, _ = waiting(wire)
+def test_calls_wait_while_others_run_and_are_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
+    log = RecordingObserver()
+    turn, counting, events, provider = waiting(wire, observers=[log])
     assert counting.names == ["look"]
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "waiting_approval", "waiting_approval"]
-    needed = only(events, turn_events.ApprovalNeeded)
-    assert [(e.name, e.arguments) for e in needed] == [("post", {"text": "a"}), ("post", {"text": "b"})]
-    assert kinds(events)[-1] == "turn_waiting"
-    assert [(w.id, w.name, w.wants, w.arguments) for w in turn.outcome.waiting] == [
-        (e.call_id, e.name, "decision", e.arguments) for e in needed
-    ]
-    assert turn.outcome.termination is None
-
-
-@on_every_wire
-def test_calls_can_be_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
-    log = RecordingObserver()
-    turn, counting, _, provider = waiting(wire, observers=[log])
-    first, second = (waiting_call.id for waiting_call in turn.outcome.waiting)
+    needed = [(e.call_id, e.name, e.arguments) for e in only(events, turn_events.ApprovalNeeded)]
+    assert [(name, arguments) for _, name, arguments in needed] == [("post", {"text": "a"}), ("post", {"text": "b"})]
+    assert [(w.id, w.name, w.arguments) for w in turn.outcome.waiting if w.wants == "decision"] == needed
+    (first, *_), (second, *_) = needed
     resumed = Turn(provider, counting.tools(**ASKS), state=states.load(log.states[-1]))
     resumed.decide(first, True)
     events = at_once(playing.play(resumed, None))
-    assert [waiting_call.id for waiting_call in resumed.outcome.waiting] == [second]  # the other call still waits
-    assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
+    assert [waiting_call.id for waiting_call in resumed.outcome.waiting] == [second]
     resumed.decide(second, False, "not in public")
     events += at_once(playing.play(resumed, None))
     assert resumed.outcome.termination == "natural_completion"
@@ -64,11 +54,27 @@ def test_calls_can_be_approved_and_denied_one_by_one_in_another_process(wire: st
     results = read_request(provider.bodies[-1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     assert [result.is_error for result in results] == [False, False, True]
     assert results[2].parts == [TextPart("This call was not executed: it was not allowed: not in public")]
-    assert [(e.approved, e.reason) for e in only(events, turn_events.ApprovalDecided)] == [
-        (True, None),
-        (False, "not in public"),
-    ]
+    decided = [(e.approved, e.reason) for e in only(events, turn_events.ApprovalDecided)]
+    assert decided == [(True, None), (False, "not in public")]
     playing.assert_legal(resumed)
+
+
+@on_every_wire
+def test_cancelling_a_waiting_turn_gives_every_call_a_result_and_is_stored_at_the_next_run(wire: str) -> None:
+    log = RecordingObserver()
+    turn, counting, _, _ = waiting(wire, observers=[log])
+    turn.cancel("the user asked for something else")
+    results = turn.state.rounds[0].tool_results
+    assert [result.is_error for result in results] == [False, True, True]
+    assert "the user asked for something else" in str(results[1].parts)
+    assert counting.names == ["look"]
+    playing.assert_legal(turn)
+    assert states.load(log.states[-1]).termination is None
+    events = at_once(playing.play(turn, None))
+    assert kinds(events)[-2:] == ["round_finished", "turn_failed"]
+    assert log.events[-len(events) :] == events
+    assert states.load(log.states[-1]).termination == turn.outcome.termination == "cancelled"
+    assert at_once(playing.play(turn, None)) == []
 
 
 def test_under_batch_calls_after_a_waiting_call_also_wait() -> None:
@@ -118,31 +124,12 @@ def test_an_approver_that_returns_none_makes_the_turn_wait_and_one_that_fails_de
         assert f"the approval failed: {name}" in str(turn.state.rounds[0].tool_results[1].parts)
 
 
-def test_a_decision_made_while_the_turn_runs_takes_effect_immediately() -> None:
-    counting = Counting()
-    turn = Turn(Emulated("anthropic.messages", THREE), counting.tools(**ASKS), approve=None)
-
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.ApprovalNeeded):
-                turn.decide(event.call_id, True)
-
-    at_once(run())
-    assert turn.outcome.text == "Done."
-    assert sorted(counting.names) == ["look", "post", "post"]
-
-
 def test_approval_may_depend_on_the_arguments_and_a_failing_rule_requires_it() -> None:
-    asks = {"post": {"approval": lambda arguments: arguments["text"] == "b"}}
-    counting = Counting()
-    turn = Turn(Emulated("openai.chat", THREE), counting.tools(**asks))
-    at_once(turn.run("Go."))
-    assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
-    asks = {"post": {"approval": lambda arguments: arguments["nothing"]}}
-    counting = Counting()
-    turn = Turn(Emulated("openai.chat", THREE), counting.tools(**asks))
-    at_once(turn.run("Go."))
-    assert counting.names == ["look"]
+    rules: dict[str, Any] = {"post": lambda arguments: arguments["text"] == "b", "": lambda _: 1 / 0}
+    for ran, rule in rules.items():
+        counting = Counting()
+        at_once(Turn(Emulated("openai.chat", THREE), counting.tools(post={"approval": rule})).run("Go."))
+        assert counting.names == ["look", *ran.split()]
 
 
 def test_an_unexpected_decision_is_an_error_and_a_second_one_changes_nothing() -> None:
@@ -153,40 +140,8 @@ def test_an_unexpected_decision_is_an_error_and_a_second_one_changes_nothing() -
     turn.decide(first, False)
     turn.decide(first, True)
     turn.decide(second, False)
-    at_once(turn.run())
+    assert at_once(turn.run()).termination == "natural_completion"  # denied calls are not failed tools
     assert turn.state.rounds[0].calls[1].status == "denied"
-
-
-def test_denied_calls_do_not_count_as_failed_tools() -> None:
-    played = script([call("post", text="a")], [Say("As you wish.")])
-    turn, _, _, _ = waiting(played=played)
-    turn.decide(turn.outcome.waiting[0].id, False)
-    at_once(turn.run())
-    assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "As you wish.")
-
-
-def test_cancelling_a_waiting_turn_is_stored_at_the_next_run() -> None:
-    log = RecordingObserver()
-    turn, _, _, _ = waiting(observers=[log])
-    turn.cancel()
-    assert states.load(log.states[-1]).termination is None
-    events = at_once(playing.play(turn, None))
-    assert kinds(events)[-2:] == ["round_finished", "turn_failed"]
-    assert log.events[-len(events) :] == events
-    assert states.load(log.states[-1]).termination == "cancelled"
-    assert at_once(playing.play(turn, None)) == []
-
-
-def test_cancelling_a_waiting_turn_gives_every_call_a_result() -> None:
-    for wire in WIRES:
-        turn, counting, _, _ = waiting(wire)
-        turn.cancel("the user went on to something else")
-        assert turn.outcome.termination == "cancelled"
-        results = turn.state.rounds[0].tool_results
-        assert [result.is_error for result in results] == [False, True, True]
-        assert "the user went on to something else" in str(results[1].parts)
-        assert counting.names == ["look"]
-        playing.assert_legal(turn)
 
 
 # server calls: MCP
@@ -203,13 +158,8 @@ class Mcp:
     async def ask(self, body: Any) -> Any:
         self.bodies.append(body)
         assert check_request(body, self.wire, provider=self.name) == []
-        approval_request = {
-            "type": "mcp_approval_request",
-            "id": "mcpr_1",
-            "server_label": "s",
-            "name": "n",
-            "arguments": "{}",
-        }
+        approval_request = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n"}
+        approval_request["arguments"] = "{}"
         client_call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
         message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
         message["content"] = [{"type": "output_text", "text": "Done.", "annotations": []}]  # type: ignore[assignment]
@@ -225,14 +175,8 @@ def test_rsp_06_a_server_call_that_needs_approval_uses_the_same_decision(allowed
     events = at_once(playing.play(turn))
     (needed,) = only(events, turn_events.ApprovalNeeded)
     assert (needed.call_id, needed.name, needed.server) == ("mcpr_1", "n", "s")
-    [waiting_call] = turn.outcome.waiting
-    assert (
-        waiting_call.id,
-        waiting_call.name,
-        waiting_call.wants,
-        waiting_call.arguments_text,
-        waiting_call.server,
-    ) == ("mcpr_1", "n", "decision", "{}", "s")
+    [waiting] = turn.outcome.waiting
+    assert (waiting.id, waiting.name, waiting.wants, waiting.server) == ("mcpr_1", "n", "decision", "s")
     assert counting.names == ["look"]  # the client call ran meanwhile
     resumed = Turn(provider, counting.tools(), state=states.load(states.dump(turn.state)))
     resumed.decide("mcpr_1", allowed, None if allowed else "not there")

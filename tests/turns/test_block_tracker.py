@@ -134,27 +134,6 @@ def _response(*blocks: Any, complete: bool = True) -> Response:
     return Response("openai.chat", None, None, None, [Choice(0, list(blocks), Stop("end_turn"))], complete=complete)
 
 
-def test_text_after_another_block_starts_a_new_text_block() -> None:
-    tracker = BlockTracker()
-    inputs = tracker.feed(
-        [
-            BlockStart(0, 0, "text"),
-            BlockDelta(0, 0, "Let me "),
-            BlockStart(0, 1, "tool_call", "c1", "look"),
-            BlockDelta(0, 1, "{}"),
-            BlockDelta(0, 0, "see."),
-        ]
-    )
-    inputs += tracker.finish(_response(Text("Let me see."), ToolCall("c1", "look", {}, "{}")))
-    closed = [input for input in inputs if isinstance(input, BlockEnded)]
-    assert [(input.key, input.block_type, input.text_content) for input in closed] == [
-        (0, "text", "Let me "),
-        (1, "tool_use", None),
-        (2, "text", "see."),
-    ]
-    assert not any(isinstance(input, BlockRevised) for input in inputs)
-
-
 def test_a_block_is_ended_by_the_wire_and_revised_when_its_signature_is_known() -> None:
     tracker = BlockTracker()
     inputs = tracker.feed([BlockStart(0, 0, "reasoning"), BlockDelta(0, 0, "Hm."), BlockStop(0, 0)])
@@ -168,45 +147,6 @@ def test_a_block_that_is_reset_contains_the_last_text() -> None:
     inputs = tracker.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "Helo"), BlockReset(0, 0, "Hello")])
     assert inputs[-1] == BlockReplaced(0, "Hello")
     assert tracker.finish(_response(Text("Hello"))) == [BlockEnded(0, "text", "Hello")]
-
-
-def test_blocks_without_streamed_events_are_added_at_the_end() -> None:
-    inputs = BlockTracker().finish(_response(Text("Hi."), ToolCall("c1", "look", {"a": 1}, '{"a":1}')))
-    assert [type(input) for input in inputs] == [BlockStarted, BlockExtended, BlockEnded, BlockStarted, BlockEnded]
-    assert inputs[-1].content == {"tool_use_id": "c1", "tool_name": "look", "input": {"a": 1}}  # type: ignore[union-attr]
-
-
-def test_the_blocks_of_an_incomplete_answer_are_marked_as_cut() -> None:
-    tracker = BlockTracker()
-    tracker.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "It was in")])
-    (closed,) = tracker.finish(_response(Text("It was in"), complete=False))
-    assert isinstance(closed, BlockEnded)
-    assert closed.cut
-
-
-def test_blocks_of_other_choices_are_ignored() -> None:
-    tracker = BlockTracker()
-    assert tracker.feed([BlockStart(1, 0, "text"), BlockDelta(1, 0, "Another.")]) == []
-
-
-def test_aliased_names_and_ids_are_mapped_back_to_the_declared_ones() -> None:
-    encoded = Encoded("openai.chat", {}, ids={"c1": "call of mine"}, names={"look_1": "look.up"})
-    (opened,) = BlockTracker(encoded).feed([BlockStart(0, 0, "tool_call", "c1", "look_1")])
-    assert isinstance(opened, BlockStarted)
-    assert (opened.id, opened.name) == ("call of mine", "look.up")
-
-
-def test_arguments_that_are_not_an_object_are_kept_unchanged() -> None:
-    row = row_of(ToolCall("c1", "look", None, '{"a": ', "truncated"))
-    assert row.content == {
-        "tool_use_id": "c1",
-        "tool_name": "look",
-        "input": None,
-        "arguments_text": '{"a": ',
-        "status": "truncated",
-    }
-    free = row_of(ToolCall("c1", "run", None, "ls -l", kind="custom"))
-    assert free.content == {"tool_use_id": "c1", "tool_name": "run", "input": "ls -l", "kind": "custom"}
 
 
 class Reading(Emulated):

@@ -164,38 +164,6 @@ def test_cancelling_a_waiting_turn_is_stored_even_if_the_consumer_leaves_at_once
     assert isinstance(log.events[-1], turn_events.TurnFailed)
 
 
-def test_canc_01_finished_calls_keep_their_results_and_the_others_get_one() -> None:
-    async def run() -> Turn:
-        counted = asyncio.Event()
-
-        async def counts(**_: Any) -> str:
-            counted.set()
-            return "two"
-
-        played = script([call("look", at=1), call("count"), call("post", text="x")], [Say("Done.")])
-        counting = Counting(count=counts)
-        tools = FaultyTools(counting.tools(post={"approval": True}), {"look": Hang()})
-        turn = Turn(Emulated("anthropic.messages", played), tools)
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.CallFinished):
-                turn.cancel("enough")
-        assert counting.names == ["count"]
-        assert [injection.position for injection in tools.injected] == [("look", 1)]
-        return turn
-
-    turn = at_once(run())
-    assert turn.outcome.termination == "cancelled"
-    results = turn.state.rounds[0].tool_results
-    texts = [result.parts[0].text for result in results]  # type: ignore[union-attr]
-    assert texts == [
-        "This call was cancelled while it ran: whether it took effect is not known.",
-        "two",
-        "This call was not executed: the turn was cancelled: enough",
-    ]
-    assert [c.status for c in turn.state.rounds[0].calls] == ["abandoned", "done", "skipped"]
-    playing.assert_legal(turn)
-
-
 def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
     async def run() -> Turn:
         turn = Turn(Emulated("openai.responses", TWO), FaultyTools(Counting().tools(), {"look": Hang()}))
@@ -234,20 +202,6 @@ def test_canc_02_shown_text_stays_in_the_history_and_an_incomplete_call_does_not
     stops = only(events, turn_events.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
-
-
-def test_after_a_cancelled_turn_the_conversation_continues_with_a_new_message() -> None:
-    turn = Turn(Emulated("anthropic.messages", TWO), Counting().tools())
-
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.CallStarted):
-                turn.cancel("the user said something new")
-
-    at_once(run())
-    request = turn.outcome.next("Never mind the ducks.")
-    assert [type(t).__name__ for t in request.messages] == ["User", "Assistant", "ToolResults", "User"]
-    assert isinstance(request.messages[2], ToolResults)
 
 
 def test_a_tool_that_ignores_its_cancellation_does_not_block_the_turn() -> None:
@@ -293,6 +247,3 @@ def test_a_turn_cannot_run_twice_at_once_or_begin_twice() -> None:
         at_once(Turn(Emulated("openai.chat", TWO)).run())
 
 
-def test_run_sync_runs_a_turn_without_an_event_loop() -> None:
-    turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
-    assert turn.run_sync("Go.").text == "Two ducks, and a goose."

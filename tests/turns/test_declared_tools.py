@@ -59,68 +59,7 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def by_bare_decorator(function: Any, parameters: Any) -> None:
-    tools = Tools()
-    tools.tool(function) if parameters is None else tools.tool(function, parameters=parameters)
-
-
-def by_decorator(function: Any, parameters: Any) -> None:
-    Tools().tool(name="t", parameters=parameters)(function)
-
-
-def by_tool(function: Any, parameters: Any) -> None:
-    Tool(name="t", function=function, parameters=parameters)
-
-
-def by_add(function: Any, parameters: Any) -> None:
-    Tools().add(Tool(name="t", function=function, parameters=parameters))
-
-
-def by_list(function: Any, parameters: Any) -> None:
-    Tools([Tool(name="t", function=function, parameters=parameters)])
-
-
-DECLARATIONS = [by_decorator, by_tool, by_add, by_list]
 TYPED = [weather, later, Service().method, Service.of_class, Service.static, Service(), wrapped(weather)]
-
-
-@pytest.mark.parametrize("declare", [by_bare_decorator, *DECLARATIONS])
-def test_a_function_without_annotations_or_a_schema_is_rejected_with_a_hint(declare: Callable[..., None]) -> None:
-    with pytest.raises(
-        InvalidTool, match=r"(t|untyped): its parameter 'city' has no type annotation.*pass parameters="
-    ) as raised:
-        declare(untyped, None)
-    assert raised.value.where in ("t", "untyped")
-
-
-@pytest.mark.parametrize("declare", DECLARATIONS)
-@pytest.mark.parametrize("function", TYPED)
-def test_every_kind_of_callable_must_have_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
-    declare(function, None)
-    with pytest.raises(InvalidTool, match="'city'"):
-        declare(function, NOTHING)
-    declare(function, CITY)
-
-
-@pytest.mark.parametrize("declare", DECLARATIONS)
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda: 1,
-        lambda **anything: 1,
-        functools.partial(weather, "Horta", 2),
-        functools.partial(weather, city="Horta", days=2),
-    ],
-)
-def test_a_callable_without_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
-    declare(function, None)
-
-
-def test_a_parameter_with_a_default_must_also_be_declared() -> None:
-    """The model would never pass it. Declared as nothing it is the function's business."""
-    with pytest.raises(InvalidTool, match="'units'"):
-        Tool(name="t", function=lambda units="metric": units)
-    Tool(name="t", function=lambda units="metric": units, parameters=NOTHING)
 
 
 def _by_position(city: str, /) -> str:
@@ -181,11 +120,6 @@ def test_a_schema_that_matches_its_function_is_accepted(function: Any, parameter
     Tools([Tool(name="t", function=function, parameters=parameters)])
 
 
-def test_a_schema_that_refers_to_itself_is_accepted() -> None:
-    tree = {"properties": {"city": {}}, "required": ["city"], "allOf": [{"$ref": "#"}]}
-    Tool(name="t", function=weather, parameters=tree)
-
-
 @pytest.mark.parametrize("options", [{"mapping": True}, {"kind": "custom"}])
 def test_mapping_and_custom_tools_must_take_one_positional_argument(options: dict[str, Any]) -> None:
     Tool(name="t", function=lambda given: given, **options)
@@ -193,27 +127,6 @@ def test_mapping_and_custom_tools_must_take_one_positional_argument(options: dic
     for function in (lambda: 1, lambda a, b: 1, lambda *, given: 1):
         with pytest.raises(InvalidTool, match="one positional argument"):
             Tool(name="t", function=function, **options)
-
-
-def test_arguments_of_provider_defined_kinds_are_not_checked() -> None:
-    Tool(name="shell", function=lambda action: action, kind="shell")
-
-
-def test_a_tool_without_a_function_accepts_any_schema() -> None:
-    Tool(name="t", parameters=CITY)
-
-
-def test_a_decorated_partial_needs_a_name_and_takes_the_docstring_of_its_function() -> None:
-    with pytest.raises(InvalidTool, match="pass name="):
-        Tools().tool(functools.partial(weather, "Horta"))
-
-    def documented(city: str) -> str:
-        """Looks."""
-        return city
-
-    tools = Tools()
-    tools.tool(functools.partial(documented, "Horta"), name="horta")
-    assert tools["horta"].description == "Looks."
 
 
 def test_undeclared_arguments_that_the_function_does_not_take_are_invalid_arguments() -> None:

@@ -1,15 +1,14 @@
-"""Tools without a function: their calls are handed over, the turn waits, and each gets exactly one result."""
+"""Calls of tools without a function are handed over, the turn waits, and each gets exactly one result."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from toolparity import StreamDecoder
 from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
 from toolparity.turns import ToolFailed
 from toolparity.turns import events as turn_events
@@ -23,9 +22,8 @@ from toolparity.turns.outcome import Waiting
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .executing import asked, ran, texts, tool
-from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, only, script
-from .scripted import skeleton
+from .executing import asked, ran, texts
+from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, on_every_wire, only, script
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 #: `post` has no function.
@@ -71,6 +69,9 @@ def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> Non
         Waiting(e.call_id, "post", "result", e.arguments, e.arguments_text, e.key) for e in needed
     ]
     assert turn.outcome.termination is None
+    resumed = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
+    events = at_once(playing.play(resumed, None))
+    assert kinds(events) == ["turn_started", "turn_waiting"]  # without a second hand-over
     first, second = turn.outcome.waiting
     turn.answer(second.id, "b is out")
     turn.answer(first.id, "a is out")
@@ -79,55 +80,6 @@ def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> Non
     assert turn.state.rounds[0].tools_used == ["look", "post", "post"]
     assert (turn.outcome.text, turn.outcome.waiting) == ("Done.", [])
     playing.assert_legal(turn)
-
-
-@on_every_wire
-def test_results_can_be_supplied_one_by_one_in_other_processes(wire: str) -> None:
-    log = RecordingObserver()
-    turn, counting, _ = waiting(wire, observers=[log])
-    first, second = turn.outcome.waiting
-    for waiting_call in (second, first):
-        turn = Turn(turn.provider, offered(counting, **HANDED_OVER), observers=[log], state=states.load(log.states[-1]))
-        turn.answer(waiting_call.id, f"{waiting_call.id} is out")
-        at_once(turn.run())
-    assert results(turn) == [("look ran", False), (f"{first.id} is out", False), (f"{second.id} is out", False)]
-    assert turn.outcome.text == "Done."
-    assert counting.names == ["look"]
-    handed_over = [event.call_id for event in only(log.events, turn_events.ResultNeeded)]
-    assert handed_over == [first.id, second.id]  # one hand-over per call, so that no worker runs a call twice
-    assert [event.seq for event in log.events] == list(range(len(log.events)))
-    playing.assert_legal(turn)
-
-
-def test_a_resumed_turn_reports_what_it_waits_for_without_a_second_hand_over() -> None:
-    turn, _, _ = waiting()
-    resumed = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
-    events = at_once(playing.play(resumed, None))
-    assert kinds(events) == ["turn_started", "turn_waiting"]
-    assert resumed.outcome.waiting == turn.outcome.waiting
-
-
-class Whole(Emulated):
-    """Yields a complete response instead of a stream."""
-
-    async def ask(self, body: Any) -> AsyncIterator[Any]:
-        decoder = StreamDecoder(self.wire, provider=self.name, request=body)
-        async for piece in super().ask(body):
-            decoder.feed(piece)
-        yield decoder.finish()
-
-
-@on_every_wire
-def test_a_streamed_and_a_complete_answer_hand_over_the_same_calls(wire: str) -> None:
-    skeletons = []
-    for provider in (Emulated(wire, THREE), Whole(wire, THREE)):
-        turn = Turn(provider, offered(Counting(), **HANDED_OVER))
-        events = at_once(playing.play(turn))
-        for waiting_call in turn.outcome.waiting:
-            turn.answer(waiting_call.id, "out")
-        plain = skeleton([*events, *at_once(playing.play(turn, None))])
-        skeletons.append([{**event, "shown": None} if event.get("block") == "tool_use" else event for event in plain])
-    assert skeletons[0] == skeletons[1]  # except for the text of arguments, which only streams show
 
 
 def test_calls_with_invalid_arguments_are_never_handed_over() -> None:
@@ -149,28 +101,22 @@ def test_calls_with_invalid_arguments_are_never_handed_over() -> None:
 # supplied results
 
 
-class Unreadable:
-    """An object that is not JSON-serializable."""
+OUTCOMES: dict[str, Callable[[], Any]] = {
+    "text": lambda: "text",
+    "nothing": lambda: None,
+    "a value": lambda: {"found": [1, 2.5, None]},
+    "parts": lambda: [TextPart("in"), JsonPart({"parts": 2})],
+    "a failed result": lambda: ToolResult("another id", [TextPart("no such invoice")], is_error=True),
+    "a failure in its own words": lambda: ToolFailed("in my own words"),
+    "an exception": lambda: KeyError("city"),
+    "an exit": lambda: SystemExit(2),
+    "a cancellation": asyncio.CancelledError,
+    "a value that is not JSON": object,
+    "bytes that are not text": lambda: b"\xff\xfe",
+}
 
 
-OUTCOMES: list[Callable[[], Any]] = [
-    lambda: "text",
-    lambda: None,
-    lambda: {"found": [1, 2.5, None]},
-    lambda: b"bytes",
-    lambda: [TextPart("in"), JsonPart({"parts": 2})],
-    lambda: ToolResult("another id", [TextPart("no such invoice")], is_error=True),
-    lambda: ToolFailed("in my own words"),
-    lambda: KeyError("city"),
-    lambda: SystemExit(2),
-    asyncio.CancelledError,
-    Unreadable,
-    lambda: b"\xff\xfe",
-    lambda: "x" * 50,
-]
-
-
-@pytest.mark.parametrize("make_outcome", OUTCOMES)
+@pytest.mark.parametrize("make_outcome", OUTCOMES.values(), ids=OUTCOMES)
 def test_a_supplied_result_is_treated_like_the_result_of_a_local_tool(make_outcome: Callable[[], Any]) -> None:
     def run_locally(**_: Any) -> Any:
         outcome = make_outcome()
@@ -189,24 +135,20 @@ def test_a_supplied_result_is_treated_like_the_result_of_a_local_tool(make_outco
     assert turn.outcome.termination == "natural_completion"
 
 
-def test_supplied_failures_count_as_failed_tools() -> None:
-    turn, _, _ = waiting(played=ONE, on_all_failed="stop")
-    turn.answer(turn.outcome.waiting[0].id, ToolFailed("the mail server is down"))
-    at_once(turn.run())
-    assert turn.outcome.termination == "all_tools_failed"
-    assert "the mail server is down" in turn.outcome.text
-
-
 def test_a_result_is_accepted_only_once_and_only_for_a_waiting_call() -> None:
+    with pytest.raises(TurnMisused, match="has not begun"):
+        Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER)).answer("x", "y")
     turn, _, _ = waiting()
     first, second = turn.outcome.waiting
     turn.answer(first.id, "the first")
+    with pytest.raises(TurnMisused, match="has already begun"):
+        at_once(turn.run("Go again."))  # and the result is kept
     with pytest.raises(TurnMisused, match="has its result"):
         turn.answer(first.id, "the second")
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[0].id, "it ran here")
-    with pytest.raises(TurnMisused, match=f"'nobody' does not wait for a result.*{second.id}"):
-        turn.answer("nobody", "x")
+    with pytest.raises(TurnMisused, match=f"'unknown' does not wait for a result.*{second.id}"):
+        turn.answer("unknown", "x")
     with pytest.raises(TurnMisused, match="does not wait for a decision"):
         turn.decide(second.id, True)
     at_once(turn.run())
@@ -217,11 +159,6 @@ def test_a_result_is_accepted_only_once_and_only_for_a_waiting_call() -> None:
     assert results(turn)[1:] == [("the first", False), ("the other", False)]
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(second.id, "it is over")
-
-
-def test_a_result_is_rejected_before_the_turn_has_begun() -> None:
-    with pytest.raises(TurnMisused, match="has not begun"):
-        Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER)).answer("x", "y")
 
 
 def test_a_result_supplied_while_the_turn_runs_takes_effect_immediately() -> None:
@@ -259,9 +196,20 @@ def test_a_batch_waits_at_a_handed_over_call_and_keeps_its_order() -> None:
     played = script([call("look", at=1), call("post", text="a"), call("count"), call("post", text="b")], [Say("Done.")])
     turn, counting, events = waiting(played=played, policy="batch")
     assert counting.names == ["look"]
-    assert [e.arguments for e in only(events, turn_events.ResultNeeded)] == [
-        {"text": "a"}
-    ]  # the other one is handed over later
+    assert [e.arguments for e in only(events, turn_events.ResultNeeded)] == [{"text": "a"}]  # the other one, later
+    loaded = states.load(states.dump(turn.state))
+    for options, outcomes in (
+        ({}, ["returned", "cancelled", "skipped", "skipped"]),
+        ({"on_error": "stop"}, ["returned", "failed", "skipped", "skipped"]),
+    ):
+        state = replace(loaded, settings=replace(loaded.settings, **options))
+        other = Turn(turn.provider, turn.tools, state=state)
+        if options:
+            other.answer(other.outcome.waiting[0].id, ToolFailed("no"))
+        else:
+            other.cancel()
+        at_once(other.run())
+        assert [call_state.outcome for call_state in other.state.rounds[0].calls] == outcomes
     turn.answer(turn.outcome.waiting[0].id, "a is out")
     events = at_once(playing.play(turn, None))
     assert counting.names == ["look", "count"]
@@ -269,16 +217,6 @@ def test_a_batch_waits_at_a_handed_over_call_and_keeps_its_order() -> None:
     turn.answer(turn.outcome.waiting[0].id, "b is out")
     at_once(turn.run())
     assert [text for text, _ in results(turn)] == ["look ran", "a is out", "count ran", "b is out"]
-    assert turn.outcome.text == "Done."
-
-
-def test_on_error_stop_ends_a_batch_after_a_supplied_failure() -> None:
-    played = script([call("post", text="a"), call("look", at=1), call("post", text="b")], [Say("Done.")])
-    turn, counting, _ = waiting(played=played, policy="batch", on_error="stop")
-    turn.answer(turn.outcome.waiting[0].id, ToolFailed("no"))
-    at_once(turn.run())
-    assert counting.names == []
-    assert [call_state.outcome for call_state in turn.state.rounds[0].calls] == ["failed", "skipped", "skipped"]
     assert turn.outcome.text == "Done."
 
 
@@ -298,10 +236,14 @@ def test_a_handed_over_call_can_need_a_decision_before_its_result() -> None:
     external = {"post": {"function": None, "approval": lambda arguments: arguments["text"] == "a"}}
     turn, _, _ = waiting(external=external)
     first, second = turn.outcome.waiting
-    assert [(waiting_call.arguments, waiting_call.wants) for waiting_call in (first, second)] == [
-        ({"text": "a"}, "decision"),
-        ({"text": "b"}, "result"),
+    assert [(waiting_call.arguments["text"], waiting_call.wants) for waiting_call in (first, second)] == [
+        ("a", "decision"),
+        ("b", "result"),
     ]
+    denied = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
+    denied.decide(first.id, False, "not now")
+    assert only(at_once(playing.play(denied, None)), turn_events.ResultNeeded) == []
+    assert [w.id for w in denied.outcome.waiting] == [second.id]
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(first.id, "too early")
     turn.decide(first.id, True)
@@ -312,14 +254,6 @@ def test_a_handed_over_call_can_need_a_decision_before_its_result() -> None:
         turn.answer(waiting_call.id, "out")
     at_once(turn.run())
     assert turn.outcome.text == "Done."
-
-
-def test_a_denied_call_is_never_handed_over() -> None:
-    turn, _, _ = waiting(played=ONE, external={"post": {"function": None, "approval": True}})
-    turn.decide(turn.outcome.waiting[0].id, False, "not now")
-    events = at_once(playing.play(turn, None))
-    assert only(events, turn_events.ResultNeeded) == []
-    assert results(turn) == [("This call was not executed: it was not allowed: not now", True)]
 
 
 # cancelling
@@ -335,12 +269,6 @@ def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str)
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[1].id, "too late")
     playing.assert_legal(turn)
-
-
-def test_cancelling_a_batch_marks_calls_that_were_never_handed_over_as_skipped() -> None:
-    turn, _, _ = waiting(played=THREE, policy="batch")
-    turn.cancel()
-    assert [call_state.outcome for call_state in turn.state.rounds[0].calls] == ["returned", "cancelled", "skipped"]
 
 
 def test_a_result_supplied_before_the_turn_is_cancelled_is_kept() -> None:
@@ -418,15 +346,6 @@ def test_a_supplied_result_is_kept_if_the_run_is_interrupted_before_it_is_proces
     assert states.load(log.states[-1]) == resumed.state
 
 
-def test_a_supplied_result_survives_a_rejected_attempt_to_begin_again() -> None:
-    turn, _, _ = waiting(played=ONE)
-    turn.answer(turn.outcome.waiting[0].id, "out")
-    with pytest.raises(TurnMisused, match="has already begun"):
-        at_once(turn.run("Go on."))
-    at_once(turn.run())
-    assert turn.outcome.text == "Done."
-
-
 def test_a_result_can_be_supplied_again_after_a_failed_write() -> None:
     class FailingObserver(RecordingObserver):
         broken = False
@@ -448,26 +367,17 @@ def test_a_result_can_be_supplied_again_after_a_failed_write() -> None:
     assert turn.outcome.text == "Done."
 
 
-# declaration
+# other uses
 
 
-def test_a_tool_without_a_function_cannot_be_exclusive() -> None:
+def test_a_tool_without_a_function_is_neither_exclusive_nor_a_fallback_nor_run_by_an_executor() -> None:
     with pytest.raises(InvalidTool, match="without a function"):
         Tools([Tool(name="post", parallel=False)])
-
-
-def test_a_tool_without_a_function_cannot_be_a_fallback() -> None:
     tools = Tools([Tool(name="look", function=lambda: None, fallback="post"), Tool(name="post")])
     with pytest.raises(InvalidTool, match="its fallback 'post' runs elsewhere"):
         Coordinator(Emulated("openai.chat", ONE), tools)
-
-
-def test_the_executor_alone_answers_handed_over_calls_as_not_executed() -> None:
-    finished_calls = ran([asked("post"), asked("here")], Tool(name="post"), tool(lambda: "ran", "here"))
-    assert texts(finished_calls) == [
-        ("skipped", "This call was not executed: post is run elsewhere."),
-        ("returned", "ran"),
-    ]
+    skipped = "skipped", "This call was not executed: post is run elsewhere."
+    assert texts(ran([asked("post"), asked("look")], *tools.values())) == [skipped, ("returned", "")]
 
 
 def test_an_orchestrated_turn_can_hand_over_calls() -> None:

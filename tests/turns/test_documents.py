@@ -56,36 +56,10 @@ def turn_of(wire: str, *rounds: Any, counting: Counting | None = None, **setting
 # 000, Tool Call Sequence Handling
 
 
-@on_every_wire
-def test_000_gateway_loop(wire: str) -> None:
-    """000, Gateway Loop: call, result, ask again, until there is no call; then the answer."""
-    counting = Counting()
-    turn, provider = turn_of(wire, [call("look", at=1)], [call("count", of="x")], [Say("Done.")], counting=counting)
-    outcome = at_once(turn.run("Go."))
-    assert (counting.names, outcome.text, len(provider.bodies)) == (["look", "count"], "Done.", 3)
-    kinds = [type(one).__name__ for one in turn.state.history()]
-    assert kinds == ["User", "Assistant", "ToolResults", "Assistant", "ToolResults", "Assistant"]
-
-
 def test_000_provider_discrepancies() -> None:
     """000, OpenAI Provider, Anthropic Provider, xAI Provider, Option 3, Recommendation: `first` is the same on all."""
     kept = {wire: [ref.name for ref in select(response_of(wire, *ABC), "first").kept] for wire in WIRES}
     assert list(kept.values()) == [["look"]] * len(WIRES)
-
-
-@on_every_wire
-def test_000_what_happens_now(wire: str) -> None:
-    """000, What Happens Now, Why This Matters: of three calls none is lost; each has its answer in the history."""
-    counting = Counting()
-    turn, provider = turn_of(wire, ABC, [Say("Done.")], counting=counting, limit=1)
-    at_once(turn.run("Go."))
-    assert counting.names == ["look"]
-    second = read_request(provider.bodies[1], wire, provider=provider.name)
-    _, said, results = second.messages
-    assert isinstance(said, Assistant)
-    assert isinstance(results, ToolResults)
-    assert [one.name for one in said.response.calls] == ["look", "count", "post"]
-    assert [one.call_id for one in results.results] == [one.id for one in said.response.calls]
 
 
 @on_every_wire
@@ -100,18 +74,6 @@ def test_000_response_struct(wire: str) -> None:
         ("post", {"of": "C"}),
     ]
     assert len({one.id for one in response.calls}) == 3
-
-
-@on_every_wire
-def test_000_logging_improvement(wire: str, caplog: pytest.LogCaptureFixture) -> None:
-    """000, Logging Improvement, Recommendation: dropped calls are warned of, with total, processing and dropped."""
-    response = response_of(wire, *ABC)
-    with caplog.at_level(logging.WARNING):
-        select(response, "first")
-    [record] = [one for one in caplog.records if one.levelno == logging.WARNING]
-    message = record.getMessage()
-    assert message.startswith("3 tool calls returned, processing 1, dropped 2")
-    assert message.index("look") < message.index("dropped [") < message.index("count") < message.index("post")
 
 
 @pytest.mark.parametrize("surface", ["openai.responses", "anthropic.messages", "xai.grpc"])
@@ -153,50 +115,7 @@ def test_002_model_decision_output_where_there_is_none() -> None:
         decision(response_of("openai.chat", Say("x")), choice=3)
 
 
-@on_every_wire
-def test_002_single_tool(wire: str) -> None:
-    """002, Single Tool (unchanged behavior): one call, its acknowledgement, the answer."""
-    offered = Tools([Tool(name="look", function=lambda: "Tuesday, 2pm", waiting_hint="checking your next appointment")])
-    provider = Emulated(wire, script([call("look")], [Say("Your next appointment is Tuesday at 2pm.")], tools=["look"]))
-    turn = Turn(provider, offered, acknowledge=acknowledge)
-    events = at_once(play(turn, "Go."))
-    assert [one.text for one in only(events, told.Acknowledged)] == ["Checking your next appointment."]
-    assert turn.outcome.text == "Your next appointment is Tuesday at 2pm."
-
-
-@pytest.mark.parametrize("number", [3, 4])
-def test_002_considerations_limits(number: int) -> None:
-    """002, Considerations, Limits: at most three or four calls of one message are run."""
-    counting = Counting()
-    turn, _ = turn_of(
-        "openai.chat", [call("look", at=n) for n in range(6)], [Say("Done.")], counting=counting, limit=number
-    )
-    events = at_once(play(turn))
-    assert len(counting.names) == number
-    [dropped] = only(events, told.Dropped)
-    assert (dropped.total, len(dropped.processing), len(dropped.dropped)) == (6, number, 6 - number)
-
-
 # 003, Sequential Tool Calling Implementation Plans
-
-
-@on_every_wire
-def test_003_single_round_completion(wire: str) -> None:
-    """003, Testing Strategy: a question that is answered in one round."""
-    turn, provider = turn_of(wire, [Say("Four.")], max_rounds=2)
-    outcome = at_once(turn.run("Go."))
-    assert (outcome.text, outcome.termination, len(provider.bodies)) == ("Four.", "natural_completion", 1)
-
-
-@on_every_wire
-def test_003_two_round_comparison_query(wire: str) -> None:
-    """003, Testing Strategy, Modified `generate_response` Method Structure: a comparison takes two searches in turn."""
-    counting = Counting()
-    rounds = ([call("look", course="A")], [call("look", course="B")], [Say("B goes further.")])
-    turn, _ = turn_of(wire, *rounds, counting=counting, max_rounds=2)
-    outcome = at_once(turn.run("Go."))
-    assert counting.ran == [("look", {"course": "A"}), ("look", {"course": "B"})]
-    assert outcome.text == "B goes further."
 
 
 @on_every_wire
@@ -219,35 +138,6 @@ def test_003_round_and_conversation_state_tracking(wire: str) -> None:
         assert second.usage.input_tokens is not None
         assert turn.state.usage is not None
         assert turn.state.usage.input_tokens == first.usage.input_tokens + second.usage.input_tokens
-
-
-def test_003_tool_execution_and_error_handling() -> None:
-    """003, Tool Execution and Error Handling: an error that the model can understand, and the other results."""
-
-    def broken(**_: Any) -> Any:
-        raise LookupError("no such course")
-
-    counting = Counting(look=broken)
-    turn, provider = turn_of("anthropic.messages", [call("look"), call("count")], [Say("Done.")], counting=counting)
-    at_once(turn.run("Go."))
-    failed, worked = provider.bodies[1]["messages"][-1]["content"]
-    assert (failed["is_error"], failed["content"]) == (True, "Tool 'look' failed: LookupError: no such course")
-    assert "is_error" not in worked or worked["is_error"] is False
-
-
-def test_003_context_preservation_between_api_calls() -> None:
-    """003, Context Preservation Between API Calls: each round adds what the model said, and the results."""
-    rounds = ([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
-    turn, provider = turn_of("anthropic.messages", *rounds)
-    at_once(turn.run("Go."))
-    roles = [[message["role"] for message in body["messages"]] for body in provider.bodies]
-    assert roles == [
-        ["user", "assistant", "user"][:1],
-        ["user", "assistant", "user"],
-        ["user", "assistant"] * 2 + ["user"],
-    ]
-    assert all(body["tools"] == provider.bodies[0]["tools"] for body in provider.bodies)
-    assert isinstance(turn.state.history()[0], User)
 
 
 # 004, Tool Execution Flow
@@ -279,24 +169,6 @@ def test_004_tool_result_propagation() -> None:
         },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "file contents"}]},
     ]
-
-
-@on_every_wire
-def test_004_tool_execution_fails(wire: str) -> None:
-    """004, Tool Execution Fails: a tool_result block all the same, marked as an error, and the model continues."""
-
-    def missing(**_: Any) -> Any:
-        raise FileNotFoundError("File not found: /path/to/file.txt")
-
-    turn, _ = turn_of(wire, [call("look")], [Say("There is no such file.")], counting=Counting(look=missing))
-    events = at_once(play(turn))
-    [block] = [one.block for one in only(events, told.TurnBlockStop) if one.block.block_type == "tool_result"]
-    assert block.content == {
-        "tool_use_id": turn.state.rounds[0].calls[0].id,
-        "is_error": True,
-        "content": "Tool 'look' failed: FileNotFoundError: File not found: /path/to/file.txt",
-    }
-    assert turn.outcome.text == "There is no such file."
 
 
 def test_004_tool_timeout() -> None:
@@ -338,10 +210,3 @@ def test_004_llm_requests_tool() -> None:
     )
 
 
-def test_000_option_1_aggregates_in_order() -> None:
-    """000, Option 1: each call with its result, in sequence."""
-    response = response_of("openai.chat", *ABC)
-    turns = answer(response, select(response, "batch"), {one.id: f"{one.name} ran" for one in response.calls})
-    results = turns[1]
-    assert isinstance(results, ToolResults)
-    assert [one.name for one in results.results] == ["look", "count", "post"]

@@ -78,40 +78,6 @@ def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wi
     playing.assert_legal(turn)
 
 
-def test_with_max_rounds_zero_the_turn_is_one_answer_without_calls() -> None:
-    turn, _, provider = run("openai.chat", script([Say("Hello."), call("look")]), max_rounds=0)
-    assert (turn.outcome.termination, turn.outcome.text) == ("max_rounds_reached", "Hello.")
-    assert len(provider.bodies) == 1
-
-
-@on_every_wire
-def test_on_all_failed_stop_ends_the_turn_with_the_errors(wire: str) -> None:
-    counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
-    turn, events, provider = run(wire, TWO, counting, on_all_failed="stop")
-    outcome = turn.outcome
-    assert outcome.termination == "all_tools_failed"
-    assert "look failed: Tool 'look' failed: ZeroDivisionError: division by zero" in outcome.text
-    assert "count failed" in outcome.text
-    assert len(provider.bodies) == 1
-    assert isinstance(events[-1], turn_events.TurnFailed)
-    playing.assert_legal(turn)
-
-
-def test_on_all_failed_answer_asks_the_model_for_a_final_answer() -> None:
-    counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: 1 / 0)
-    turn, events, provider = run("anthropic.messages", TWO, counting, on_all_failed="answer")
-    assert (turn.outcome.termination, turn.outcome.text) == ("all_tools_failed", "Two ducks.")
-    assert provider.bodies[-1]["tool_choice"] == {"type": "none"}
-    assert isinstance(events[-1], turn_events.TurnComplete)
-
-
-def test_by_default_the_turn_continues_when_all_tools_fail() -> None:
-    counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: 1 / 0)
-    turn, _, provider = run("openai.chat", TWO, counting)
-    assert turn.outcome.termination == "natural_completion"
-    assert "tool_choice" not in provider.bodies[-1]
-
-
 @on_every_wire
 def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
     turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
@@ -120,29 +86,6 @@ def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
     texts = [(result.is_error, result.parts[0].text) for result in results]
     assert texts[0] == (False, "look ran")
     assert texts[1] == (True, "Tool 'count' failed: ZeroDivisionError: division by zero")
-
-
-def test_an_unknown_tool_does_not_count_as_a_failed_tool() -> None:
-    played = script([call("nothing_of_that_name")], [Say("I was wrong.")])
-    turn, _, _ = run("openai.chat", played)
-    assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "I was wrong.")
-
-
-@pytest.mark.parametrize("wire", [wire for wire in BYTE_WIRES if "refusal" in SURFACES[wire].able])
-def test_a_refusal_ends_the_turn(wire: str) -> None:
-    from toolparity.cassettes.scripts import Refuse
-
-    turn, _, _ = run(wire, script([Refuse("I would rather not.")]))
-    assert turn.outcome.termination == "refused"
-    assert turn.outcome.text == "I would rather not."
-    playing.assert_legal(turn)
-
-
-def test_a_filtered_answer_runs_no_calls() -> None:
-    counting = Counting()
-    turn, _, _ = run("openai.chat", script(Round([call("look")], ending="content_filter")), counting)
-    assert (turn.outcome.termination, counting.ran) == ("refused", [])
-    playing.assert_legal(turn)
 
 
 @on_every_wire
@@ -222,32 +165,6 @@ def test_usage_is_summed_over_the_rounds(wire: str) -> None:
     assert turn.outcome.usage.output_tokens == sum(usage.output_tokens or 0 for usage in parts if usage is not None)
 
 
-def test_repeated_identical_calls_are_reported_and_still_run() -> None:
-    played = script(*([call("look", at=1)] for _ in range(4)), [Say("Done.")])
-    counting = Counting()
-    _, events, _ = run("anthropic.messages", played, counting)
-    suspected = only(events, turn_events.LoopSuspected)
-    assert [(event.times, event.stopped) for event in suspected] == [(3, False), (4, False)]
-    assert len(counting.ran) == 4
-
-
-def test_loop_limit_stops_repeated_identical_calls() -> None:
-    played = script(*([call("look", at=1)] for _ in range(4)), [Say("Done.")])
-    counting = Counting()
-    turn, events, provider = run("anthropic.messages", played, counting, loop_limit=2)
-    assert len(counting.ran) == 2
-    assert [(event.times, event.stopped) for event in only(events, turn_events.LoopSuspected)] == [(3, True)]
-    assert turn.outcome.termination == "loop_detected"
-    assert provider.bodies[-1]["tool_choice"] == {"type": "none"}
-    playing.assert_legal(turn)
-
-
-def test_repeated_calls_with_different_arguments_are_not_a_loop() -> None:
-    played = script(*([call("look", at=n)] for n in range(5)), [Say("Done.")])
-    _, events, _ = run("openai.chat", played)
-    assert only(events, turn_events.LoopSuspected) == []
-
-
 @on_every_wire
 def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     wire: str, caplog: pytest.LogCaptureFixture
@@ -275,12 +192,6 @@ def test_under_first_one_call_runs_and_the_request_disables_parallel_calls(wire:
     has_switch = "single" in SURFACES[wire].able
     assert read_request(provider.bodies[0], wire, provider=provider.name).parallel is (False if has_switch else None)
     assert turn.outcome.termination == "natural_completion"
-
-
-@pytest.mark.parametrize("settings", [{"policy": "none"}, {"limit": -1}, {"max_rounds": -1}, {"budget": -5}])
-def test_invalid_settings_are_rejected_before_any_request(settings: dict[str, Any]) -> None:
-    with pytest.raises(PolicyError):
-        Turn(Emulated("openai.chat", TWO), **settings)
 
 
 def test_a_budget_without_reported_usage_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:

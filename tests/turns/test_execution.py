@@ -38,17 +38,6 @@ def test_under_all_the_calls_of_a_round_run_concurrently() -> None:
     assert texts(finished_calls) == [("returned", "0"), ("returned", "1"), ("returned", "2")]
 
 
-def test_under_all_blocking_tools_run_concurrently_in_threads() -> None:
-    barrier = threading.Barrier(3, timeout=20)
-
-    def meet(who: str) -> str:
-        barrier.wait()
-        return who
-
-    finished_calls = ran([asked("meet", f"c{n}", who=f"{n}") for n in range(3)], tool(meet))
-    assert [how for how, _ in texts(finished_calls)] == ["returned"] * 3
-
-
 def test_results_are_in_call_order_whatever_order_the_calls_finish_in() -> None:
     later = asyncio.Event()
 
@@ -88,27 +77,7 @@ def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
     assert [result.name for result in turn.state.rounds[0].tool_results] == ["c", "a", "b"]
 
 
-def test_batch_02_a_non_parallel_tool_is_a_barrier_in_call_order() -> None:
-    log: list[str] = []
-    tools = [tool(_log(log, name), name, parallel=name != "alone") for name in ("f1", "f2", "alone", "f3", "f4")]
-    ran([asked(name) for name in ("f1", "f2", "alone", "f3", "f4")], *tools)
-    assert sorted(log[:2]) == ["f1 begins", "f2 begins"]
-    position = log.index("alone begins")
-    assert sorted(log[:position]) == ["f1 begins", "f1 ends", "f2 begins", "f2 ends"]
-    assert log[position + 1] == "alone ends"
-    assert sorted(log[position + 2 : position + 4]) == ["f3 begins", "f4 begins"]
-
-
 # calls that do not run
-
-
-def test_name_06_a_call_of_an_unknown_tool_gets_the_known_names_and_other_calls_run() -> None:
-    """004, 3. Executor Calls Tool: the result of a call of an unknown tool says so."""
-    finished_calls = ran([asked("fly"), asked("go")], tool(lambda: "went", "go"), tool(lambda: "", "stop"))
-    assert texts(finished_calls) == [
-        ("unknown_tool", "No tool is called 'fly'. Known tools: go, stop."),
-        ("returned", "went"),
-    ]
 
 
 def test_invalid_arguments_are_answered_with_the_problems_and_not_run() -> None:
@@ -137,25 +106,6 @@ def test_a_remote_schema_reference_is_never_fetched(monkeypatch: pytest.MonkeyPa
     assert finished.outcome == "invalid_arguments"
     assert "the schema has an unresolvable reference" in texts([finished])[0][1]
     assert fetched == []
-
-
-def test_trunc_01_a_truncated_call_is_not_run() -> None:
-    cut = ToolCall("c", "go", None, '{"a": ', "truncated")
-    (finished,) = ran([cut], tool(lambda: "went", "go"))
-    assert finished.outcome == "invalid_arguments"
-
-
-def test_a_call_that_on_start_rejects_is_skipped() -> None:
-    log: list[str] = []
-
-    async def starting(call: ToolCall) -> bool:
-        return call.id != "c2"
-
-    finished_calls = ran(
-        [asked("go", "c1"), asked("go", "c2")], tool(lambda: log.append("ran"), "go"), on_start=starting
-    )
-    assert [finished.outcome for finished in finished_calls] == ["returned", "skipped"]
-    assert log == ["ran"]
 
 
 # wrappers

@@ -27,10 +27,6 @@ LONG = script(
 )
 
 
-def _blocks(**_: Any) -> None:
-    threading.Event().wait()
-
-
 @pytest.mark.thorough(keep=2, per="{fault}")
 @pytest.mark.parametrize("fault", TOOL_FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
@@ -49,17 +45,6 @@ def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str
     results = [result for round in turn.state.rounds for result in round.tool_results]
     assert [result.call_id for result in results] == [call_state.id for call_state in calls]
     playing.assert_legal(turn)
-
-
-def test_a_hanging_blocking_tool_does_not_block_the_turn() -> None:
-    from toolparity.turns.execution.tool import Tool
-
-    tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
-    turn = Turn(Emulated("openai.chat", LONG), tools)
-    at_once(turn.run("Go."))
-    results = [result for round in turn.state.rounds for result in round.tool_results]
-    assert len(results) == 4
-    assert all("Tool execution timed out after 0.02s." in str(result.parts) for result in results)
 
 
 @pytest.mark.thorough(keep=1, per="{number}/{after}")
@@ -99,33 +84,6 @@ def test_a_stream_that_breaks_after_a_call_runs_no_calls(wire: str, kind: Any) -
     assert only(events, turn_events.CallStarted) == []
     assert isinstance(events[-1], turn_events.TurnFailed) or turn.outcome.text == "Wait."
     playing.assert_legal(turn)
-
-
-def test_a_provider_whose_ask_raises_ends_the_turn() -> None:
-    class Unreachable:
-        wire, name, model = "openai.chat", "openai", "gpt-5-mini"
-
-        def ask(self, _: Any) -> Any:
-            raise OSError("no network")
-
-    turn = Turn(Unreachable())
-    at_once(turn.run("Go."))
-    assert turn.outcome.termination == "provider_failed"
-    assert turn.outcome.text == "The model gave no answer: provider failed."
-    assert turn.outcome.error == Error("OSError", "no network")
-
-
-def test_a_provider_that_raises_cancelled_error_counts_as_failed() -> None:
-    class Cancels:
-        wire, name, model = "openai.chat", "openai", "gpt-5-mini"
-
-        async def ask(self, _: Any) -> Any:
-            raise asyncio.CancelledError
-            yield b""
-
-    turn = Turn(Cancels())
-    at_once(turn.run("Go."))
-    assert turn.outcome.termination == "provider_failed"
 
 
 def test_a_provider_that_sends_no_or_invalid_data_ends_the_turn() -> None:
@@ -272,17 +230,3 @@ def test_a_slow_acknowledgement_does_not_delay_the_tools() -> None:
     assert [event.text for event in only(events, turn_events.Acknowledged)] == ["I am looking."]
 
 
-def test_the_progress_of_a_tool_is_reported_while_it_runs() -> None:
-    from toolparity.turns.execution.typed.injection import current_call
-
-    async def look(**_: Any) -> str:
-        for part in (1, 2):
-            current_call.get().progress(part)
-            await asyncio.sleep(0)
-        return "seen"
-
-    played = script([call("look")], [Say("Done.")])
-    events = at_once(playing.play(Turn(Emulated("openai.chat", played), Counting(look=look).tools())))
-    assert [(e.name, e.data) for e in only(events, turn_events.CallProgress)] == [("look", 1), ("look", 2)]
-    last = only(events, turn_events.CallProgress)[-1].seq
-    assert only(events, turn_events.CallStarted)[0].seq < last < only(events, turn_events.CallFinished)[0].seq

@@ -40,59 +40,6 @@ def test_a_timeout_is_logged_in_one_line_and_a_failed_cleanup_with_its_traceback
     assert "RuntimeError: the cleanup failed" in caplog.text
 
 
-def test_cancelling_one_call_does_not_affect_the_others() -> None:
-    ended: list[str] = []
-
-    async def run() -> list[FinishedCall]:
-        begun = asyncio.Event()
-
-        async def hang() -> None:
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append("cleaned up")
-
-        cancellation = asyncio.get_running_loop().create_future()
-
-        async def fine() -> str:
-            await begun.wait()
-            cancellation.set_result(None)
-            return "fine"
-
-        executor = Executor(Tools([tool(hang), tool(fine)]))
-        return await executor.run([asked("hang"), asked("fine")], cancellations={"call_hang": cancellation})
-
-    finished_calls = at_once(run())
-    assert [finished.outcome for finished in finished_calls] == ["cancelled", "returned"]
-    assert ended == ["cleaned up"]
-
-
-def test_cancelling_the_run_cancels_every_call() -> None:
-    ended: list[str] = []
-
-    async def run() -> None:
-        begun = asyncio.Barrier(3)
-
-        async def hang(who: str) -> None:
-            await begun.wait()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append(who)
-
-        executor = Executor(Tools([tool(hang)]))
-        task = asyncio.create_task(executor.run([asked("hang", f"c{n}", who=f"{n}") for n in range(2)]))
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert executor.abandoned == 0
-
-    at_once(run())
-    assert sorted(ended) == ["0", "1"]
-
-
 def test_a_hanging_thread_is_abandoned_and_counted_until_it_ends() -> None:
     release = threading.Event()
     ended_event = threading.Event()

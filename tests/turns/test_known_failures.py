@@ -20,7 +20,6 @@ from toolparity.turns.events import TurnBlockStart
 from toolparity.turns.machine import state as states
 from toolparity.turns.turn import Turn
 
-EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 THREE = script([call("look", at=1), call("post", text="a"), call("count", of="ducks")], [Say("Done.")])
 
 
@@ -246,19 +245,3 @@ def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
-def test_CANC_02_a_partially_streamed_call_is_never_run_and_leaves_a_legal_history(wire: str) -> None:
-    counting = Counting()
-    turn = turn_of(wire, THREE, counting)
-
-    async def run() -> None:
-        stream = turn.stream("Go.")
-        async for event in stream:
-            if isinstance(event, TurnBlockStart) and event.block_type == "tool_use":
-                break
-        await stream.aclose()
-
-    at_once(run())
-    assert turn.outcome.termination == "cancelled"
-    assert counting.ran == []
-    playing.assert_legal(turn)

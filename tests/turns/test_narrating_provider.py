@@ -21,6 +21,7 @@ from tests.turns.playing import (
     at_once,
     call,
     kinds,
+    on_every_wire,
     only,
     play,
     script,
@@ -63,25 +64,26 @@ class Narrating(Emulated):
         return super()._chunks(body)
 
 
+TOOLS = ("list_appointments", "open_invoices")
+
+
+def broken() -> Any:
+    raise RuntimeError("the billing service is down")
+
+
 def tools(invoices: Callable[[], Any] = lambda: [{"id": "inv_001", "amount": 150}]) -> Tools:
-    return Tools(
-        [
-            Tool(
-                name="list_appointments",
-                function=lambda: APPOINTMENTS,
-                waiting_hint="looking up your upcoming appointments",
-            ),
-            Tool(name="open_invoices", function=invoices, waiting_hint="checking your billing"),
-        ]
-    )
+    hints = "looking up your upcoming appointments", "checking your billing"
+    functions = (lambda: APPOINTMENTS), invoices
+    options = zip(TOOLS, functions, hints, strict=True)
+    return Tools([Tool(name=name, function=function, waiting_hint=hint) for name, function, hint in options])
 
 
 def turn_of(decider: Emulated, narrator: Emulated, offered: Tools, **options: Any) -> Turn:
     return Turn(NarratingProvider(decider, Narrator(narrator), offered), offered, acknowledge=acknowledge, **options)
 
 
-TOOLS = ("list_appointments", "open_invoices")
-DECISION = script([call("list_appointments"), call("open_invoices")], [Say("Never said.")], tools=TOOLS)
+UNUSED = [Say("Not used.")]
+DECISION = script([call("list_appointments"), call("open_invoices")], UNUSED, tools=TOOLS)
 
 
 @on_every_wire
@@ -116,9 +118,7 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     assert_legal(turn)
 
 
-RESEARCH = script(
-    [call("list_appointments")], [Think("The billing, too."), call("open_invoices")], [Say("Never said.")], tools=TOOLS
-)
+RESEARCH = script([call("list_appointments")], [Think("The billing, too."), call("open_invoices")], UNUSED, tools=TOOLS)
 FIRST = "Report the results of looking up your upcoming appointments, naturally."
 
 
@@ -152,7 +152,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
 
 
 def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
-    rounds = [[call("list_appointments")], [Say("Now your billing."), call("open_invoices")], [Say("Never said.")]]
+    rounds = [[call("list_appointments")], [Say("Now your billing."), call("open_invoices")], UNUSED]
     narrator, offered = Narrating("openai.chat"), tools()
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     events = at_once(play(turn))
@@ -168,10 +168,7 @@ def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
 
 
 def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None:
-    def broken() -> Any:
-        raise RuntimeError("the billing service is down")
-
-    rounds = [[call("open_invoices")], [call("list_appointments")], [Say("Never said.")]]
+    rounds = [[call("open_invoices")], [call("list_appointments")], UNUSED]
     narrator, offered = Narrating("openai.chat"), tools(broken)
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     at_once(play(turn))
@@ -196,20 +193,15 @@ def test_a_narrated_turn_runs_four_calls_of_an_answer_by_default(options: dict[s
     played = script([call("look", at=number) for number in range(6)], [Say("Done.")])
     narrating = NarratingProvider(Emulated("openai.chat", played), Narrator(Narrating("openai.chat")), counting.tools())
     turn = Turn(narrating, counting.tools(), **options)
+    orchestrated = Counting()
+    at_once(Coordinator(narrating, orchestrated.tools(), **options).run("Go."))
     events = at_once(play(turn))
     limit = options.get("limit", 4)
     assert len(counting.ran) == (6 if limit is None else limit)
     assert bool(only(events, turn_events.Dropped)) == (len(counting.ran) < 6)
     assert turn.state.settings.limit == limit
+    assert len(orchestrated.ran) == len(counting.ran)
     assert Turn(Emulated("openai.chat", played), counting.tools())._settings.limit is None
-
-
-def test_an_orchestrated_narrated_turn_has_the_same_cap() -> None:
-    counting = Counting()
-    played = script([call("look", at=number) for number in range(6)], [Say("Done.")])
-    narrating = NarratingProvider(Emulated("openai.chat", played), Narrator(Narrating("openai.chat")), counting.tools())
-    at_once(Coordinator(narrating, counting.tools()).run("Go."))
-    assert len(counting.ran) == 4
 
 
 def test_a_first_model_that_fails_after_results_is_asked_again_before_the_narrator() -> None:
@@ -269,37 +261,35 @@ def test_an_answer_that_is_not_only_about_the_results_is_the_first_models(
     assert turn.outcome.text == text
 
 
-def test_a_failed_tool_does_not_affect_the_narration_of_the_others() -> None:
-    """002, Considerations: error handling."""
-
-    def broken() -> Any:
-        raise RuntimeError("the billing service is down")
-
-    narrator, offered = Narrating("openai.chat"), tools(broken)
-    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered)
+@pytest.mark.parametrize(
+    ("invoices", "options", "error", "hint"),
+    [
+        (broken, {}, "the billing service is down", "This failed: checking your billing."),
+        (lambda: [], {"limit": 1}, "not executed", ""),
+    ],
+)
+def test_a_failed_or_dropped_call_does_not_affect_the_narration_of_the_others(
+    invoices: Any, options: Any, error: str, hint: str
+) -> None:
+    """002, Considerations: error handling, and limits."""
+    narrator, offered = Narrating("openai.chat"), tools(invoices)
+    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered, **options)
     at_once(play(turn))
     first, second = narrator.given["toolResults"]
     assert first["result"] == APPOINTMENTS
-    assert "the billing service is down" in second["error"]
-    assert "This failed: checking your billing." in narrator.given["contextHint"]
+    assert error in second["error"]
+    assert hint in narrator.given["contextHint"]
     assert turn.outcome.text == ANSWER
 
 
-def test_the_narrator_input_marks_dropped_calls_as_not_executed() -> None:
-    narrator, offered = Narrating("anthropic.messages"), tools()
-    turn = turn_of(Emulated("anthropic.messages", DECISION), narrator, offered, limit=1)
+@pytest.mark.parametrize(
+    ("other", "fault"), [("openai.chat", Fault("overloaded")), ("anthropic.messages", Fault("cut", after=4))]
+)
+def test_when_the_narrator_fails_the_user_receives_the_plain_results(other: str, fault: Fault) -> None:
+    turn = turn_of(Emulated("openai.chat", DECISION), Narrating(other, fault=fault), tools())
     at_once(play(turn))
-    first, second = narrator.given["toolResults"]
-    assert first["toolName"] == "list_appointments"
-    assert "not executed" in second["error"]
-
-
-def test_without_calls_the_narrator_is_not_asked() -> None:
-    narrator = Narrating("openai.chat")
-    turn = turn_of(Emulated("openai.chat", script([Say("Hello.")])), narrator, tools())
-    at_once(play(turn))
-    assert turn.outcome.text == "Hello."
-    assert narrator.bodies == []
+    assert all(id in turn.outcome.text for id in ("appt_001", "inv_001"))
+    assert turn.outcome.termination == "natural_completion"
 
 
 def other_wire(wire: str) -> str:
@@ -347,23 +337,6 @@ def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> No
     assert_legal(turn)
 
 
-@pytest.mark.parametrize(
-    ("other", "fault"),
-    [
-        ("openai.chat", Fault("overloaded")),
-        ("anthropic.messages", Fault("overloaded")),
-        ("anthropic.messages", Fault("cut", after=4)),
-    ],
-)
-def test_when_the_narrator_fails_the_user_receives_the_plain_results(other: str, fault: Fault) -> None:
-    narrator, offered = Narrating(other, fault=fault), tools()
-    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered)
-    at_once(play(turn))
-    assert "appt_001" in turn.outcome.text
-    assert "inv_001" in turn.outcome.text
-    assert turn.outcome.termination == "natural_completion"
-
-
 @on_every_wire
 def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) -> None:
     names = ("crm.listUpcomingAppointments", "crm.getOpenInvoices")
@@ -373,19 +346,10 @@ def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) 
         for name, hint in zip(names, hints, strict=True)
     )
     narrator = Narrating(wire)
-    decider = Emulated(wire, script([call(name) for name in names], [Say("Never said.")], tools=names))
+    decider = Emulated(wire, script([call(name) for name in names], UNUSED, tools=names))
     at_once(play(turn_of(decider, narrator, offered)))
     assert [tool_result["toolName"] for tool_result in narrator.given["toolResults"]] == list(names)
     assert "looking up your upcoming appointments and checking your billing" in narrator.given["contextHint"]
-
-
-@on_every_wire
-def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) -> None:
-    turn = turn_of(Emulated(wire, DECISION), Narrating(wire, thought="Two things."), tools())
-    at_once(play(turn))
-    assert turn.outcome.text == ANSWER
-    assert [type(block).__name__ for block in turn.state.rounds[-1].ai_response_content] == ["Text"]
-    assert_legal(turn)
 
 
 @pytest.mark.thorough(keep=2, per="{termination}")
@@ -396,11 +360,8 @@ def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) ->
 def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
     wire: str, options: dict[str, Any], termination: str
 ) -> None:
-    def broken() -> Any:
-        raise RuntimeError("the billing service is down")
-
     offered = Tools([Tool(name="open_invoices", function=broken, waiting_hint="checking your billing")])
-    decider = Emulated(wire, script([call("open_invoices")], [Say("Never said.")], tools=["open_invoices"]))
+    decider = Emulated(wire, script([call("open_invoices")], UNUSED, tools=["open_invoices"]))
     narrator = Narrating(wire, "I could not check your billing: the service is down.")
     turn = turn_of(decider, narrator, offered, **options)
     at_once(play(turn))

@@ -78,12 +78,6 @@ def test_an_answer_that_never_fits_ends_the_turn_and_raises_when_it_is_read() ->
         _ = outcome.output
 
 
-def test_a_used_up_budget_allows_no_correction() -> None:
-    provider = corrected("no", GOOD, wire="anthropic.messages")
-    at_once(Turn(provider, output=Booking, budget=1).run("Go."))
-    assert len(provider.bodies) == 1
-
-
 @pytest.mark.parametrize(
     ("output", "text", "value"),
     [
@@ -97,13 +91,6 @@ def test_a_used_up_budget_allows_no_correction() -> None:
 def test_an_answer_can_have_any_type_or_schema(output: Any, text: str, value: Any) -> None:
     outcome = at_once(Turn(Emulated("openai.chat", script([Say(text)])), output=output).run("Go."))
     assert outcome.output == value
-
-
-def test_a_schema_checks_the_answer() -> None:
-    schema = {"type": "object", "required": ["boat"]}
-    turn = Turn(corrected('{"boot": 1}', '{"boat": 1}', output=schema), output=schema)
-    assert at_once(turn.run("Go.")).output == {"boat": 1}
-    assert "'boat' is a required property" in corrections(turn)[0]
 
 
 @pytest.mark.parametrize("output", [complex, {"type": "objekt"}])
@@ -128,17 +115,3 @@ def test_a_conversation_repeats_neither_the_instructions_nor_the_type() -> None:
     assert [type(message).__name__ for message in outcome.state.request.messages[:2]] == ["System", "User"]
 
 
-def test_a_corrected_turn_is_stored_and_resumed_like_any_other() -> None:
-    provider = corrected("no", GOOD, wire="openai.responses")
-    turn = Turn(provider, output=Booking)
-    at_once(turn.run("Go."))
-    resumed = Turn(provider, output=Booking, state=load(dump(turn.state)))
-    assert isinstance(resumed.state, TurnState)
-    assert resumed.outcome.output == BOOKING
-
-
-def test_a_coordinator_corrects_an_answer_too() -> None:
-    provider = corrected("no", GOOD)
-    coordinator = Coordinator(provider, output=Booking)
-    at_once(coordinator.run("Go."))
-    assert coordinator.turn.outcome.output == BOOKING

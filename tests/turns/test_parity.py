@@ -234,10 +234,3 @@ def test_the_termination_is_the_same_on_every_wire(id: str, ends: tuple[str, str
     assert {wire: ended(recorded(id, wire)[0]) for wire in WIRES} == dict.fromkeys(WIRES, ends)
 
 
-@on_every_wire
-def test_two_calls_of_one_message_are_acknowledged_before_they_start(wire: str) -> None:
-    skeletons = recorded("appointments-and-billing", wire)[0]
-    kinds = [event.get("type", event.get("block")) for event in skeletons]
-    assert kinds.index("acknowledged") < kinds.index("call_started") < kinds.index("tool_result")
-    [text] = [event["text"] for event in skeletons if event.get("type") == "acknowledged"]
-    assert text == "Sure, I'll look up your appointments and check your billing."

@@ -65,15 +65,6 @@ def test_a_turn_continues_messages_of_another_wire(wire: str, source: str) -> No
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_messages_with_a_system_role_are_read_for_every_wire(wire: str) -> None:
-    provider = Emulated(wire, script([Say("Done.")]))
-    prompt = [{"role": "system", "content": "You help."}, {"role": "user", "content": "Go."}]
-    turn = Turn(provider)
-    assert at_once(turn.run(prompt)).text == "Done."
-    assert isinstance(turn.state.request.messages[0], System)
-
-
-@pytest.mark.parametrize("wire", WIRES)
 def test_canonical_messages_are_a_prompt_of_every_wire(wire: str) -> None:
     _, expected = recorded("anthropic.messages", "appointments-and-billing")
     request = request_of(expected, Emulated(wire, script([])))

@@ -72,27 +72,6 @@ def test_the_rows_of_a_turn_are_the_same_on_every_wire() -> None:
         ]
 
 
-def test_the_same_script_yields_the_same_events_on_every_wire() -> None:
-    def bare(events: list[Any]) -> list[Any]:
-        """Without ids and usage, which differ by provider."""
-        ids: dict[str, str] = {}
-        found = []
-        for event in events:
-            if isinstance(event, turn_events.CallsKnown):
-                ids.update({ref.id: f"call {len(ids) + n}" for n, ref in enumerate([*event.kept, *event.dropped])})
-        for event in events:
-            if kinds([event]) and not isinstance(event, turn_events.TurnStarted):
-                text = playing.dumped(event, ids)
-                found.append(text)
-        return found
-
-    played = script(
-        [Say("One."), call("look", at=1), call("look", at=2), call("post", text="x")], [call("count")], [Say("Done.")]
-    )
-    seen = [bare(run(wire, played, limit=2)[1]) for wire in WIRES]
-    assert seen[0] == seen[1] == seen[2] == seen[3]
-
-
 @on_every_wire
 def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> None:
     """003, Current Problem, Core Architecture Changes: a second call can follow, and the first is remembered."""
@@ -138,37 +117,6 @@ def test_a_complete_response_yields_the_same_events_as_a_stream() -> None:
         assert kinds(events) == kinds(streamed)
 
 
-def test_a_provider_may_yield_a_response_body_without_streaming() -> None:
-    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}]}
-
-    class Plain:
-        wire, name, model = "openai.chat", "openai", "gpt-5-mini"
-
-        async def ask(self, _: Any) -> Any:
-            yield __import__("json").dumps({"id": "1", "object": "chat.completion", **body}).encode()
-
-    turn = Turn(Plain())
-    at_once(turn.run("Hello"))
-    assert turn.outcome.text == "Hi."
-
-
-def test_an_error_response_is_reported_with_its_status() -> None:
-    class Refuses:
-        wire, name, model = "openai.chat", "openai", "gpt-5-mini"
-
-        async def ask(self, _: Any) -> Any:
-            yield normalize({"error": {"type": "rate_limit", "message": "slow down"}}, self.wire, status=429)
-
-    turn = Turn(Refuses(), backoff=None)
-    events = at_once(playing.play(turn))
-    failed = events[-1]
-    assert isinstance(failed, turn_events.TurnFailed)
-    assert failed.error is not None
-    assert (failed.error.status, failed.error.retryable) == (429, True)
-    assert failed.error.message == "slow down"
-    assert "slow down" not in failed.text
-
-
 def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> None:
     """The request contains a shortened history, but the turn keeps all of it."""
     seen: list[int] = []
@@ -189,43 +137,3 @@ def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> Non
     assert len(turn.state.history()) == 5
 
 
-def test_a_custom_reader_can_extract_calls_from_text() -> None:
-    """The reader ends the answer at its limit; the turn treats it as complete, and the text up to there is shown."""
-    from toolparity.normalizer.errors import ToolLimitReached
-    from toolparity.normalizer.events import BlockStart
-
-    class Reads:
-        def __init__(self, decoder: Any) -> None:
-            self.decoder, self.fed = decoder, 0
-
-        def feed(self, data: Any) -> Any:
-            self.fed += 1
-            if self.fed == 4:
-                raise ToolLimitReached("enough", events=(BlockStart(0, 1, "tool_call", "c1", "look"),))
-            return self.decoder.feed(data)
-
-        def finish(self) -> Response:
-            found = self.decoder.finish()
-            if self.fed < 4 or found.complete:
-                return found
-            blocks = [*found.choices[0].blocks, ToolCall("c1", "look", {}, "{}")]
-            return Response(found.wire, None, "r", "m", [Choice(0, blocks, Stop("tool_calls"))])
-
-    played = script([Say("I should look at that, I think.")], [Say("Ok.")], tools=["look"])
-    provider = Emulated("openai.chat", played)
-    counting = Counting()
-    turn = Turn(provider, counting.tools(), reader=lambda decoder, _: Reads(decoder), max_rounds=1)
-    events = at_once(playing.play(turn))
-    assert counting.names == ["look"]
-    assert provider.closed == len(provider.bodies)
-    assert [row[1] for row in rows(events)][:3] == ["text", "tool_use", "tool_result"]
-    playing.assert_legal(turn)
-
-
-def test_the_conversation_can_continue_after_a_turn() -> None:
-    provider = Emulated("anthropic.messages", TWO)
-    first = Turn(provider, Counting().tools())
-    at_once(first.run("Go."))
-    request = first.outcome.next("And geese?")
-    assert isinstance(request.messages[-1], User)
-    assert len(request.messages) == 5

@@ -52,14 +52,6 @@ def test_a_call_that_fails_elsewhere_is_replaced_by_its_fallback(outcome: Any) -
     playing.assert_legal(turn)
 
 
-def test_a_call_that_succeeds_elsewhere_runs_no_fallback() -> None:
-    counting = Counting()
-    turn = Turn(Emulated("openai.chat", ONE), elsewhere(counting))
-    at_once(play(turn))
-    answered(turn, "posted")
-    assert (results(turn), counting.ran) == ([("posted", False)], [])
-
-
 def test_a_fallback_that_fails_too_leaves_both_reasons() -> None:
     def broken(**_: Any) -> None:
         raise KeyError("down")

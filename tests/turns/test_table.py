@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from tests.turns.test_machine import done, new, said, supplied
+from tests.turns.test_machine import answered, done, new, supplied
 from toolparity import Error
 from toolparity.turns.errors import TurnMisused
 from toolparity.turns.machine import inputs
@@ -23,11 +23,11 @@ PHASES: tuple[TurnPhase, ...] = get_args(TurnPhase)
 
 _ids = st.sampled_from(["c0", "c1", "c2", "unknown"])
 _answers = st.builds(
-    said,
+    answered,
     *[st.sampled_from(["look", "post", "look!"])] * 2,
     stop=st.sampled_from(["tool_calls", "max_tokens", "pause", "refusal", "error"]),
     complete=st.sampled_from([True, True, True, False]),
-) | st.builds(said, text=st.just("Done."), stop=st.sampled_from(["end_turn", "pause", "refusal"]))
+) | st.builds(answered, text=st.just("Done."), stop=st.sampled_from(["end_turn", "pause", "refusal"]))
 _lists = st.lists(_ids, max_size=2)
 _outcomes = st.sampled_from(["returned", "raised", "denied"])
 

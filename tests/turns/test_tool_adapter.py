@@ -137,13 +137,6 @@ def test_a_turn_that_continues_with_another_provider_adapts_its_tools_and_its_hi
     assert call_sent.arguments == sent(tool(), second, ARGUMENTS)
 
 
-def test_the_caller_gets_the_declared_arguments_of_a_call_that_runs_elsewhere() -> None:
-    elsewhere = replace(tool(), function=None)
-    turn = Turn(emulated("anthropic.messages", elsewhere), [elsewhere])
-    at_once(turn.run("Go."))
-    assert [waiting.arguments for waiting in turn.outcome.waiting] == [ARGUMENTS]
-
-
 def test_the_rule_of_approval_and_the_approver_get_the_declared_arguments() -> None:
     seen: list[Any] = []
 
@@ -155,12 +148,6 @@ def test_the_rule_of_approval_and_the_approver_get_the_declared_arguments() -> N
     turn = Turn(emulated("anthropic.messages", careful), [careful], approve=approve)
     at_once(turn.run("Go."))
     assert (seen, result_of(turn)) == ([ARGUMENTS, ARGUMENTS], "5 cm")
-
-
-def test_a_coordinated_turn_adapts_its_tools_too() -> None:
-    coordinator = Coordinator(emulated("anthropic.messages", tool()), [tool()])
-    assert at_once(coordinator.run("Go.")).text == "Done."
-    assert result_of(coordinator.turn) == "5 cm"
 
 
 @pytest.mark.parametrize("wrong", [{"value": 5}, {"value": {"x": "five"}}, {}])

@@ -50,13 +50,6 @@ def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
     assert list(tools) == ["get_weather", "plain"]
 
 
-def test_a_decorator_can_set_all_members_of_a_tool() -> None:
-    tools = Tools()
-    tools.tool(name="look.up", description="Looks.", timeout=1.5, fallback=Fallback("other"))(lambda: None)
-    tool = tools["look.up"]
-    assert (tool.description, tool.timeout, tool.fallback) == ("Looks.", 1.5, Fallback("other"))
-
-
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_wire_accepts_a_tool_without_a_schema_and_with_an_unsupported_name(wire: str) -> None:
     tools = Tools(
@@ -89,26 +82,6 @@ def test_a_call_by_alias_reaches_the_tool_with_the_declared_name() -> None:
     assert ran == ["ran"] * len(WIRES)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"name": ""}, "a tool has no name"),
-        ({"name": "a", "timeout": 0}, "timeout must be > 0 or None, got 0"),
-        ({"name": "a", "timeout": -1}, "timeout must be > 0 or None, got -1"),
-        ({"name": "a", "parameters": {"type": "objekt"}}, "a: its parameters are not a JSON schema"),
-        ({"name": "a", "parameters": {"required": "city"}}, "not a JSON schema"),
-    ],
-)
-def test_an_invalid_tool_is_rejected_at_its_declaration(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidTool, match=message):
-        Tools([Tool(function=lambda: None, **options)])
-
-
-def test_two_tools_with_the_same_name_are_an_error() -> None:
-    with pytest.raises(InvalidTool, match="two tools are called 'a'"):
-        Tools([Tool(name="a", function=lambda: None), Tool(name="a", function=lambda: None)])
-
-
 def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,20 +89,6 @@ def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
         Tools([Tool(name="a", function=lambda city: None, parameters=CITY)])
     Tools([Tool(name="a", function=lambda: None)])  # no schema, no jsonschema needed
-
-
-def test_arguments_nested_too_deep_to_validate_are_reported_as_a_problem() -> None:
-    schema = {"$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}
-    deep: dict[str, Any] = {}
-    for _ in range(sys.getrecursionlimit()):
-        deep = {"n": deep}
-    assert validation.problems(schema, deep) == ["the arguments are nested too deep"]
-
-
-def test_a_validation_problem_quotes_only_part_of_a_long_value() -> None:
-    (message,) = validation.problems(CITY, {"city": ["x" * 10_000]})
-    assert message.startswith("city: ['xxx")
-    assert len(message) < 320
 
 
 def test_importing_the_normalizer_does_not_import_turns_nor_do_turns_import_an_sdk() -> None:
@@ -155,11 +114,6 @@ def test_all_names_of_the_package_can_be_imported() -> None:
     assert sorted(turns._HOMES) == sorted(turns.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         _ = turns.nothing
-
-
-def test_a_turn_that_has_not_begun_has_no_outcome() -> None:
-    with pytest.raises(TurnMisused, match="has not begun"):
-        _ = Turn(Emulated("openai.chat", script([Say("Hi.")]))).outcome
 
 
 def test_a_generator_is_not_a_tool() -> None:
@@ -200,11 +154,3 @@ def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value:
         tool(**options)(look)
 
 
-def test_a_single_tool_in_place_of_a_list_is_an_error() -> None:
-    def look(city: str) -> str:
-        return city
-
-    single: Any
-    for single in (look, Tool.of(look)):
-        with pytest.raises(InvalidTool, match="tools must be a list"):
-            Turn(Emulated("openai.chat", script([Say("Hello.")])), single)

@@ -135,16 +135,6 @@ def test_whole_floats_are_accepted_for_integers() -> None:
     assert same(received, [(3, [Point(1.0)], 1.0)])
 
 
-def test_a_function_cannot_change_the_arguments_in_the_history() -> None:
-    def change(anything: Any, named: dict[str, Any]) -> None:
-        anything.append(1)
-        named["more"] = 1
-
-    call = asked("f", anything=[], named={})
-    at_once(Executor({"f": Tool(name="f", function=change)}).run([call]))
-    assert call.arguments == {"anything": [], "named": {}}
-
-
 class Strict(pydantic.BaseModel, strict=True):
     day: datetime.date
     amount: decimal.Decimal

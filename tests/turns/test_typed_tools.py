@@ -186,28 +186,6 @@ def test_methods_are_tools_of_their_object() -> None:
     assert returned(Shop(), level=2) == "<Level.HIGH: 2>"
 
 
-def test_a_partial_fixes_arguments_and_the_model_passes_the_others() -> None:
-    def book(where: str, day: datetime.date, seats: int = 1) -> str:
-        """Book."""
-        return f"{where} {day.year} {seats}"
-
-    partial = Tool.of(functools.partial(book, "Horta", seats=2), name="f")
-    assert list(partial.parameters["properties"]) == ["day"]  # type: ignore[index]
-    assert partial.description == "Book."
-    assert returned(partial, day="2026-01-02") == "Horta 2026 2"
-
-
-def test_a_decorated_function_is_unchanged_and_keeps_its_options() -> None:
-    @tool(name="look.up", waiting_hint="looking", parallel=False)
-    def look(city: str) -> str:
-        return city.upper()
-
-    assert look("a") == "A"
-    declared = Tools([look])["look.up"]
-    assert (declared.waiting_hint, declared.parallel) == ("looking", False)
-    assert Tool.of(look, name="other").name == "other"
-
-
 def test_a_schema_that_is_passed_is_kept_and_its_arguments_are_not_converted() -> None:
     explicit = {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}
 
@@ -267,15 +245,6 @@ def test_a_turn_without_the_object_that_a_tool_requires_is_an_error(build: Any, 
     provider = Emulated("openai.chat", script([Say("Hi.")]))
     with pytest.raises(InvalidTool, match=r"use: its parameter 'shop' is Shop, and inject= is (None|'Peter')"):
         build(provider, [use], inject=injected)
-
-
-@pytest.mark.parametrize("build", [Turn, Coordinator])
-def test_a_turn_injects_its_object(build: Any) -> None:
-    provider = Emulated("openai.chat", script([call("use")], [Say("Done.")], tools=["use"]))
-    run = build(provider, [use], inject=Shop("Peter"))
-    at_once(run.run("Go."))
-    turn = run.turn if isinstance(run, Coordinator) else run
-    assert turn.state.rounds[0].tool_results[0].parts[0].text == "Peter"
 
 
 # results
@@ -390,35 +359,3 @@ def test_without_docstring_parser_a_docstring_raises_an_error_that_names_the_ext
     Tool.of(use)
 
 
-def test_a_typed_tool_imports_pydantic_only_for_its_types() -> None:
-    code = "import sys; from toolparity.turns import Tools\ndef f(a: int, b: list[str]): 'F.'\nTools([f])\n"
-    code += "assert 'docstring_parser' in sys.modules; assert 'pydantic' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@on_every_wire
-def test_an_agent_with_three_typed_tools_runs_on_every_wire(wire: str) -> None:
-    received: list[Any] = []
-
-    def find(city: str, kind: Literal["boat", "car"] = "car") -> list[Pair]:
-        received.append((city, kind))
-        return [Pair(1, "Ana")]
-
-    async def book(who: Pair, day: datetime.date) -> Point:
-        received.append((who, day))
-        return Point(1)
-
-    def pay(order: Order) -> Item:
-        received.append(order)
-        return order.items[0]
-
-    calls = [
-        call("find", city="Horta"),
-        call("book", who=[1, "Ana"], day="2026-01-02"),
-        call("pay", order={"items": [{"SKU": "a"}]}),
-    ]
-    provider = Emulated(wire, script(calls, [Say("Done.")], tools=["find", "book", "pay"]))
-    turn = Turn(provider, tools=[find, book, pay])
-    assert at_once(turn.run("Go.")).text == "Done."
-    expected = [("Horta", "car"), (Pair(1, "Ana"), datetime.date(2026, 1, 2)), Order(items=[Item(SKU="a")])]
-    assert sorted(received, key=str) == sorted(expected, key=str)
