@@ -11,18 +11,16 @@ from typing import Any
 import pytest
 
 from tests.normalizer.recorded.rows import rows
-from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns import playing
-from tests.turns.playing import Counting, Emulated, Say, Think, at_once, call
+from tests.turns.playing import Counting, Emulated, Say, Think, at_once, call, on_every_wire
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.traffic import responses
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
-from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.model import Choice, Reasoning, Stop, Text
 from toolparity.turns.block_rows import TEXT_TYPES, row_of
 from toolparity.turns.block_tracker import BlockTracker
 from toolparity.turns.machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted
@@ -188,8 +186,8 @@ def test_text_of_a_provider_that_breaks_is_kept_and_its_calls_are_not_run() -> N
     assert turn.outcome.termination == "provider_failed"
     assert turn.outcome.error is not None
     assert turn.outcome.error.message == "the line is dead"
-    [said] = turn.state.rounds[0].ai_response_content
-    assert isinstance(said, Text)
-    assert said.text == "Let me look."
+    [text] = turn.state.rounds[0].ai_response_content
+    assert isinstance(text, Text)
+    assert text.text == "Let me look."
     assert counting.names == []
     playing.assert_legal(turn)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.conversation import Assistant, ToolResults
+from toolparity.normalizer.conversation import Assistant
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import TurnMisused
+from toolparity.turns.execution.executor import Executor
 from toolparity.turns.machine import state as states
 from toolparity.turns.testing import FaultyTools, Hang
 from toolparity.turns.turn import Turn
@@ -57,27 +58,26 @@ def test_a_consumer_that_leaves_at_any_event_leaves_a_legal_history_and_no_runni
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_cancelling_the_task_at_any_event_ends_it_with_a_legal_history(wire: str) -> None:
-    for at in range(0, count_events(wire) - 1, 3):
-        provider = Emulated(wire, TWO)
-
-        class Interrupts(RecordingObserver):
-            async def event(self, event: Any) -> None:
-                await super().event(event)
-                if len(self.events) == at + 1:  # noqa: B023
-                    task.cancel()  # noqa: B023
-
-        log = Interrupts()
-        turn = Turn(provider, Counting().tools(), observers=[log])
-
-        async def run() -> None:
-            nonlocal task
-            task = asyncio.create_task(turn.run("Go."))  # noqa: B023
-            await asyncio.wait([task])
-
+    class Interrupts(RecordingObserver):
         task: asyncio.Task[Any]
-        at_once(run())
+        at = 0
+
+        async def event(self, event: Any) -> None:
+            await super().event(event)
+            if len(self.events) == self.at + 1:
+                self.task.cancel()
+
+        async def run(self, turn: Turn) -> None:
+            self.task = asyncio.create_task(turn.run("Go."))
+            await asyncio.wait([self.task])
+
+    for at in range(0, count_events(wire) - 1, 3):
+        log = Interrupts()
+        log.at = at
+        turn = Turn(Emulated(wire, TWO), Counting().tools(), observers=[log])
+        at_once(log.run(turn))
         assert turn.outcome.termination in ("cancelled", "natural_completion")
-        assert task.cancelled() or turn.outcome.termination == "natural_completion"
+        assert log.task.cancelled() or turn.outcome.termination == "natural_completion"
         playing.assert_legal(turn)
 
 
@@ -181,8 +181,9 @@ def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in WHOLE_CALLS])
-def test_canc_02_shown_text_stays_in_the_history_and_an_incomplete_call_does_not(wire: str) -> None:
-    turn = Turn(Emulated(wire, TWO), Counting().tools())
+def test_CANC_02_shown_text_stays_in_the_history_and_an_incomplete_call_is_neither_kept_nor_run(wire: str) -> None:
+    counting = Counting()
+    turn = Turn(Emulated(wire, TWO), counting.tools())
     first_call = 2 if wire == "cohere.chat" else 1  # after the plan and the text
 
     async def run() -> list[Any]:
@@ -198,15 +199,13 @@ def test_canc_02_shown_text_stays_in_the_history_and_an_incomplete_call_does_not
     (answer,) = turn.state.history()[1:]
     assert isinstance(answer, Assistant)
     assert answer.response.text == "Let me see."
-    assert answer.response.calls == []
+    assert (answer.response.calls, counting.ran) == ([], [])
     stops = only(events, turn_events.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
 
 
 def test_a_tool_that_ignores_its_cancellation_does_not_block_the_turn() -> None:
-    from toolparity.turns.execution.executor import Executor
-
     async def run() -> None:
         release = asyncio.Event()
 
@@ -245,5 +244,3 @@ def test_a_turn_cannot_run_twice_at_once_or_begin_twice() -> None:
         at_once(turn.run("Go."))
     with pytest.raises(TurnMisused, match="has not begun"):
         at_once(Turn(Emulated("openai.chat", TWO)).run())
-
-

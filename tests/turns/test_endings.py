@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.wires import BYTE_WIRES
 from toolparity import Choice, Response, Stop, Text
+from toolparity.cassettes.scripts import Refuse, ScriptedCall
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
-from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request
 from toolparity.turns import events as turn_events
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once, call, only, rows, script
+from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once, call, on_every_wire, only, rows, script
 from .test_rounds import TWO, run
 
 
@@ -79,27 +78,56 @@ def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wi
 
 
 @on_every_wire
+def test_if_all_tools_fail_the_turn_ends_with_the_errors_or_the_model_answers(wire: str) -> None:
+    """003, Tool Execution and Error Handling: `on_all_failed`."""
+    for option, termination, written in (
+        ("stop", "all_tools_failed", False),
+        ("answer", "all_tools_failed", True),
+        ("continue", "natural_completion", True),
+    ):
+        counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
+        turn, events, provider = run(wire, TWO, counting, on_all_failed=option)
+        assert (turn.outcome.termination, turn.outcome.written) == (termination, written)
+        assert isinstance(events[-1], turn_events.TurnComplete if written else turn_events.TurnFailed)
+        if option == "stop":
+            assert "look failed: Tool 'look' failed: ZeroDivisionError: division by zero" in turn.outcome.text
+            assert "count failed" in turn.outcome.text
+            assert len(provider.bodies) == 1
+        elif wire == "anthropic.messages":
+            assert provider.bodies[-1].get("tool_choice") == ({"type": "none"} if option == "answer" else None)
+        playing.assert_legal(turn)
+
+
+@on_every_wire
 def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
-    turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
+    """003, Tool Execution and Error Handling; 004, Tool Execution Fails: an error result, and the model continues."""
+    turn, events, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
     assert turn.outcome.termination == "natural_completion"
     results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     texts = [(result.is_error, result.parts[0].text) for result in results]
     assert texts[0] == (False, "look ran")
     assert texts[1] == (True, "Tool 'count' failed: ZeroDivisionError: division by zero")
+    content = {"content": texts[1][1], "is_error": True}
+    assert rows(events)[-2][1:] == ("tool_result", None, {"tool_use_id": turn.state.rounds[0].calls[1].id, **content})
 
 
 @on_every_wire
-def test_a_truncated_answer_ends_the_turn_as_incomplete_with_its_text(wire: str) -> None:
-    turn, _, _ = run(wire, script(Round([Say("It was in the year")], ending="length")))
-    assert (turn.outcome.termination, turn.outcome.text) == ("incomplete", "It was in the year")
-    playing.assert_legal(turn)
+def test_a_refused_filtered_or_truncated_answer_ends_the_turn_with_its_text_and_runs_no_calls(wire: str) -> None:
+    cases: list[tuple[Any, str, str]] = [(Round([Say("In the year")], ending="length"), "incomplete", "In the year")]
+    if "refusal" in SURFACES[wire].able:
+        cases.append(([Refuse("I would rather not.")], "refused", "I would rather not."))
+    if wire == "openai.chat":
+        cases.append((Round([Say("So."), call("look")], ending="content_filter"), "refused", "So."))
+    for played, termination, text in cases:
+        counting = Counting()
+        turn, _, _ = run(wire, script(played), counting)
+        assert (turn.outcome.termination, turn.outcome.text, counting.ran) == (termination, text, [])
+        playing.assert_legal(turn)
 
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if "argument text" not in SURFACES[wire].lacks])
 def test_a_truncated_call_gets_a_result_and_is_never_run(wire: str) -> None:
-    from toolparity.cassettes.scripts import ScriptedCall
-
     counting = Counting()
     cut = Round([Say("Wait."), ScriptedCall("look", arguments_text='{"at": ')], ending="length")
     turn, events, _ = run(wire, script(cut), counting)
@@ -165,11 +193,29 @@ def test_usage_is_summed_over_the_rounds(wire: str) -> None:
     assert turn.outcome.usage.output_tokens == sum(usage.output_tokens or 0 for usage in parts if usage is not None)
 
 
+@pytest.mark.parametrize(
+    ("limit", "positions", "ran", "suspected"),
+    [(None, [1] * 4, 4, [(3, False), (4, False)]), (2, [1] * 4, 2, [(3, True)]), (2, range(4), 4, [])],
+)
+def test_repeated_identical_calls_are_reported_and_stopped_at_the_limit(
+    limit: int | None, positions: Any, ran: int, suspected: list[Any]
+) -> None:
+    played = script(*([call("look", at=position)] for position in positions), [Say("Done.")])
+    counting = Counting()
+    turn, events, provider = run("anthropic.messages", played, counting, loop_limit=limit)
+    assert [(event.times, event.stopped) for event in only(events, turn_events.LoopSuspected)] == suspected
+    assert len(counting.ran) == ran
+    stopped = ran < 4
+    assert turn.outcome.termination == ("loop_detected" if stopped else "natural_completion")
+    assert provider.bodies[-1].get("tool_choice") == ({"type": "none"} if stopped else None)
+    playing.assert_legal(turn)
+
+
 @on_every_wire
 def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     wire: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """000, Why This Matters: the model learns why a call was not executed."""
+    """000, What Happens Now, Why This Matters, Logging Improvement, Recommendation; 002, Considerations: limits."""
     calls = [call("look", at=n) for n in range(4)]
     counting = Counting()
     with caplog.at_level(logging.WARNING, logger="toolparity"):
@@ -178,6 +224,7 @@ def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     (dropped,) = only(events, turn_events.Dropped)
     assert (dropped.total, len(dropped.processing), len(dropped.dropped)) == (4, 3, 1)
     assert "4 tool calls returned, processing 3, dropped 1" in caplog.text
+    assert caplog.text.count("look (") == 4
     results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     assert len(results) == 4
     assert results[3].parts == [TextPart("This call was not executed: the limit is 3.")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -67,7 +66,7 @@ def _log(into: list[str], name: str) -> Callable[[], Any]:
 
 
 def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
-    """000, Option 1, Recommendation: in sequence, whatever their duration."""
+    """000, Option 1, Recommendation: each with its result, in sequence, whatever their duration."""
     log: list[str] = []
     tools = [tool(_log(log, name), name) for name in "abc"]
     played = script([call("c"), call("a"), call("b")], [Say("Done.")], tools="abc")

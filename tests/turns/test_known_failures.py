@@ -12,11 +12,20 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns import playing
-from tests.turns.playing import WIRES, Counting, Emulated, RecordingObserver, Say, ServerCall, at_once, call, script
+from tests.turns.playing import (
+    Counting,
+    Emulated,
+    RecordingObserver,
+    Say,
+    ServerCall,
+    at_once,
+    call,
+    on_every_wire,
+    script,
+)
 from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
 from toolparity.turns import Tool, ToolFailed, Tools
 from toolparity.turns.errors import TurnMisused
-from toolparity.turns.events import TurnBlockStart
 from toolparity.turns.machine import state as states
 from toolparity.turns.turn import Turn
 
@@ -37,7 +46,7 @@ def results(turn: Turn) -> list[ToolResult]:
     return first[1].results
 
 
-def said(turn: Turn) -> list[tuple[str, bool]]:
+def answers(turn: Turn) -> list[tuple[str, bool]]:
     return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in results(turn)]
 
 
@@ -45,17 +54,17 @@ def fail(**_: Any) -> None:
     raise ToolFailed("no such door")
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_BATCH_01_a_result_that_reports_failure_does_not_stop_the_batch(wire: str) -> None:
     counting = Counting(look=lambda **_: {"exit_code": 1, "success": False})
     turn = turn_of(wire, THREE, counting, policy="batch", on_error="stop")
     at_once(turn.run("Go."))
     assert counting.names == ["look", "post", "count"]
-    assert [error for _, error in said(turn)] == [False, False, False]
+    assert [error for _, error in answers(turn)] == [False, False, False]
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_BATCH_02_a_sequential_tool_is_a_barrier_and_other_tools_run_concurrently(wire: str) -> None:
     running: list[str] = []
     beside: dict[str, list[str]] = {}
@@ -83,7 +92,7 @@ def test_BATCH_02_a_sequential_tool_is_a_barrier_and_other_tools_run_concurrentl
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not_executed(wire: str) -> None:
     names = ("click", "type", "key")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
@@ -91,7 +100,7 @@ def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not
     turn = turn_of(wire, played, counting, policy="batch", on_error="stop")
     at_once(turn.run("Go."))
     assert counting.names == ["click", "type"]
-    texts = said(turn)
+    texts = answers(turn)
     assert texts[:2] == [("clicked", False), ("no such door", True)]
     assert texts[2][1]
     assert "not executed" in texts[2][0]
@@ -99,7 +108,7 @@ def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not
 
 
 @pytest.mark.thorough(keep=1, per="{wire}")
-@EVERY_WIRE
+@on_every_wire
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 def test_EXEC_02_a_final_answer_tool_does_not_leave_another_call_without_a_result(wire: str, policy: str) -> None:
     names = ("final_answer", "side_effect")
@@ -109,13 +118,13 @@ def test_EXEC_02_a_final_answer_tool_does_not_leave_another_call_without_a_resul
     turn = turn_of(wire, played, counting, policy=policy, prepare=lambda request: replace(request, parallel=None))
     at_once(turn.run("Go."))
     assert counting.names == ["final_answer"] + (["side_effect"] if policy != "first" else [])
-    texts = said(turn)
+    texts = answers(turn)
     assert texts[0] == ("final", False)
     assert texts[1] == ("done", False) or (policy == "first" and texts[1][1] and "not executed" in texts[1][0])
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_BED_06_early_results_are_in_one_message_after_the_answer(wire: str) -> None:
     turn = turn_of(wire, THREE, Counting())
     at_once(turn.run("Go."))
@@ -126,7 +135,7 @@ def test_BED_06_early_results_are_in_one_message_after_the_answer(wire: str) -> 
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str) -> None:
     log, counting = RecordingObserver(), Counting()
     lost = Turn(Emulated(wire, THREE, fails={1: ConnectionError("gone")}), counting.tools(), observers=[log], id="once")
@@ -140,7 +149,7 @@ def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str
     playing.assert_legal(again)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_DUP_02_a_failed_tool_is_not_called_again(wire: str) -> None:
     def broken(**_: Any) -> None:
         raise OSError("disk full")
@@ -149,11 +158,11 @@ def test_DUP_02_a_failed_tool_is_not_called_again(wire: str) -> None:
     turn = turn_of(wire, THREE, counting)
     at_once(turn.run("Go."))
     assert counting.names.count("post") == 1
-    assert [error for _, error in said(turn)] == [False, True, False]
+    assert [error for _, error in answers(turn)] == [False, True, False]
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_ADK_01_deciding_one_of_three_waiting_calls_leaves_the_others_waiting(wire: str) -> None:
     names = ("first", "second", "third")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
@@ -169,12 +178,12 @@ def test_ADK_01_deciding_one_of_three_waiting_calls_leaves_the_others_waiting(wi
         turn.decide(id, True)
         at_once(turn.run())
         assert counting.names == list(names[: number + 1])
-    assert said(turn) == [(name, False) for name in names]
+    assert answers(turn) == [(name, False) for name in names]
     assert turn.outcome.termination == "natural_completion"
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: str) -> None:
     names = ("first", "second", "third")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
@@ -185,24 +194,26 @@ def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: s
     waiting = turn.outcome.waiting
     assert [message.name for message in waiting] == list(names)
     for number in (1, 2, 0):  # in another order than they were asked for
+        turn = Turn(provider, tools, state=states.load(states.dump(turn.state)))  # as in another process
         turn.answer(waiting[number].id, f"{names[number]} done")
         at_once(turn.run())
         with pytest.raises(TurnMisused):
             turn.answer(waiting[number].id, "again")
     assert len(provider.bodies) == 2
-    assert said(turn) == [(f"{name} done", False) for name in names]
+    assert answers(turn) == [(f"{name} done", False) for name in names]
     playing.assert_legal(turn)
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_NAME_06_a_call_of_an_unknown_tool_gets_the_known_names_and_the_other_call_runs(wire: str) -> None:
+    """004, 3. Executor Calls Tool: the result of a call of an unknown tool names the known ones."""
     played = script([call("nothing"), call("look", at=1)], [Say("Done.")], tools=("nothing", "look"))
     counting = Counting()
     tools = counting.tools()
     turn = Turn(Emulated(wire, played), tools)
     at_once(turn.run("Go."))
     assert counting.names == ["look"]
-    (unknown, failed), fine = said(turn)
+    (unknown, failed), fine = answers(turn)
     assert failed
     assert all(known in unknown for known in ("look", "count", "post"))
     assert fine == ("look ran", False)
@@ -224,7 +235,7 @@ def test_HALL_01_an_undeclared_tool_gets_an_error_result_also_beside_a_server_ca
     playing.assert_legal(turn, wires=[wire])
 
 
-@EVERY_WIRE
+@on_every_wire
 def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in_call_order(wire: str) -> None:
     async def hang(**_: Any) -> None:
         await asyncio.Event().wait()
@@ -239,9 +250,7 @@ def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in
 
     at_once(run())
     assert [result.name for result in results(turn)] == ["look", "post", "count"]
-    assert said(turn)[0] == ("look ran", False)
-    assert [error for _, error in said(turn)] == [False, True, True]
-    assert all("cancelled" in text for text, _ in said(turn)[1:])
+    assert answers(turn)[0] == ("look ran", False)
+    assert [error for _, error in answers(turn)] == [False, True, True]
+    assert all("cancelled" in text for text, _ in answers(turn)[1:])
     playing.assert_legal(turn)
-
-
