@@ -1,4 +1,4 @@
-"""Item 17: a tool whose function cannot take the calls that its schema allows is refused where it is declared."""
+"""A tool whose function cannot take the calls that its schema allows is refused where it is declared."""
 
 from __future__ import annotations
 
@@ -59,7 +59,34 @@ def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-TYPED = [weather, later, Service().method, Service.of_class, Service.static, Service(), wrapped(weather)]
+CALLABLES: dict[str, Callable[..., Any]] = {
+    "a function": weather,
+    "an asynchronous function": later,
+    "a method": Service().method,
+    "a method of a class": Service.of_class,
+    "a static method": Service.static,
+    "a callable object": Service(),
+    "a wrapped function": wrapped(weather),
+}
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda function, parameters: Tool(name="t", function=function, parameters=parameters),
+        lambda function, parameters: Tools().tool(name="t", parameters=parameters)(function),
+        lambda function, parameters: Tools().add(Tool(name="t", function=function, parameters=parameters)),
+    ],
+    ids=["a tool", "a decorator", "an added tool"],
+)
+def test_every_callable_must_have_its_parameters_declared(declare: Callable[..., Any]) -> None:
+    for function in CALLABLES.values():
+        for parameters in (None, CITY):
+            declare(function, parameters)
+        with pytest.raises(InvalidTool, match="'city'"):
+            declare(function, NOTHING)
+    with pytest.raises(InvalidTool, match=r"t: its parameter 'city' has no type annotation.*pass parameters="):
+        declare(untyped, None)
 
 
 def _by_position(city: str, /) -> str:
@@ -71,7 +98,7 @@ def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("function", "parameters", "said"),
+    ("function", "parameters", "message"),
     [
         (weather, {**CITY, "properties": {"town": {}, "city": {}}}, "declare 'town', which its function"),
         (weather, {"type": "object", "properties": {"days": {}}}, "requires 'city', which its parameters do not"),
@@ -92,12 +119,13 @@ def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
         (lambda *rest: 1, None, r"'\*rest' is passed by position only"),
         (dict, None, "signature .* cannot be read"),
         (lambda **_: 1, {"required": "city"}, "not a JSON schema"),
+        (lambda units="metric": units, None, "'units'"),  # the model would never pass it
         (5, None, "not callable"),
         (Service.__dict__["of_class"], None, "not callable"),
     ],
 )
-def test_a_schema_that_does_not_match_its_function_is_rejected(function: Any, parameters: Any, said: str) -> None:
-    with pytest.raises(InvalidTool, match=said):
+def test_a_schema_that_does_not_match_its_function_is_rejected(function: Any, parameters: Any, message: str) -> None:
+    with pytest.raises(InvalidTool, match=message):
         Tools([Tool(name="t", function=function, parameters=parameters)])
 
 
@@ -109,7 +137,11 @@ def test_a_schema_that_does_not_match_its_function_is_rejected(function: Any, pa
         (weather, {"oneOf": [CITY, {"required": ["city", "days"], "properties": {"city": {}, "days": {}}}]}),
         (weather, {"$ref": "https://example.com/schema.json"}),  # cannot be read here
         (weather, {**CITY, "properties": {"city": {}, "town": False}}),  # forbidden, so never passed
+        (weather, {"properties": {"city": {}}, "required": ["city"], "allOf": [{"$ref": "#"}]}),
         (lambda **anything: 1, CITY),
+        (lambda **anything: 1, None),
+        (functools.partial(weather, "Horta", 2), None),
+        (lambda units="metric": units, NOTHING),
         (lambda city, **anything: 1, {**CITY, "properties": {"city": {}, "first-name": {}}}),
         (_by_position_or_not, NOTHING),
         (functools.partial(weather, city="Horta"), NOTHING),

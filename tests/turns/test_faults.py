@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
 
-from toolparity.normalizer.model import Error
 from toolparity.turns import events as turn_events
 from toolparity.turns.execution.executor import Executor
 from toolparity.turns.narration.acknowledge import hints_of
@@ -18,7 +16,7 @@ from toolparity.turns.turn import Turn
 
 from . import playing
 from .executing import OUTCOMES
-from .playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, only, script
+from .playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, on_every_wire, only, script
 
 LONG = script(
     [Say("First."), call("look", at=1), call("count", of="ducks")],
@@ -122,111 +120,57 @@ def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str)
         turn = Turn(provider, counting.tools(), observers=[Full()])
         with pytest.raises(OSError, match="the disk is full"):
             at_once(turn.run("Go."))
-        begun = sum(
-            call_state.status in ("started", "done") for round in turn.state.rounds for call_state in round.calls
-        )
-        assert len(counting.ran) <= begun
+        calls = [call_state for round in turn.state.rounds for call_state in round.calls]
+        assert len(counting.ran) <= sum(call_state.status in ("started", "done") for call_state in calls)
         turn.cancel()
         playing.assert_legal(turn)
 
 
-def test_a_late_acknowledgement_is_not_reported_in_the_next_round() -> None:
-    played = script([call("look", at=1)], [call("count")], [Say("All done.")])
-    for late in (True, False):
-        written, may_end = asyncio.Event(), asyncio.Event()
+@pytest.mark.parametrize("late", [True, False])
+def test_a_late_acknowledgement_is_not_reported_in_the_next_round(late: bool) -> None:
+    written, acknowledged = asyncio.Event(), asyncio.Event()
 
-        async def count(written: asyncio.Event = written, **_: Any) -> str:
+    async def look(**_: Any) -> str:
+        if not late:  # it runs while the acknowledgement is written
             written.set()
-            for _ in range(20):
-                await asyncio.sleep(0)
-            return "counted"
+            await acknowledged.wait()
+        return "looked"
 
-        async def look(may_end: asyncio.Event = may_end, late: bool = late, **_: Any) -> str:
-            if not late:
-                await may_end.wait()
-            return "looked"
+    async def count(**_: Any) -> str:
+        written.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return "counted"
 
-        async def write(calls: Any, tools: Any, written: asyncio.Event = written, late: bool = late) -> str | None:
-            if calls[0].name != "look":
-                return None
-            if late:
-                await written.wait()
-            return "I look."
+    async def write(calls: Any, tools: Any) -> str | None:
+        if calls[0].name != "look":
+            return None
+        await written.wait()
+        return "I look."
 
-        turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=write)
-        acknowledgements: list[turn_events.Acknowledged] = []
+    played = script([call("look", at=1)], [call("count")], [Say("All done.")])
+    turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=write)
+    texts: list[tuple[int, str]] = []
 
-        async def run(
-            turn: Turn = turn, may_end: asyncio.Event = may_end, acknowledgements: list[Any] = acknowledgements
-        ) -> None:
-            async for event in turn.stream("Go."):
-                if isinstance(event, turn_events.Acknowledged):
-                    acknowledgements.append(event)
-                    may_end.set()
+    async def run() -> None:
+        async for event in turn.stream("Go."):
+            if isinstance(event, turn_events.Acknowledged):
+                texts.append((event.round, event.text))
+                acknowledged.set()
 
-        at_once(run())
-        assert [(event.round, event.text) for event in acknowledgements] == ([] if late else [(1, "I look.")])
-        assert turn.outcome.text == "All done."
+    at_once(run())
+    assert texts == ([] if late else [(1, "I look.")])
+    assert turn.outcome.text == "All done."
 
 
-def test_an_acknowledgement_precedes_all_calls_and_is_omitted_if_it_fails() -> None:
+def test_an_acknowledgement_precedes_all_calls() -> None:
     def hints(calls: Any, tools: Any) -> str:
         return "Sure: " + " and ".join(hints_of(calls, tools))
 
-    counting = Counting()
-    tools = counting.tools(look={"waiting_hint": "looking"}, count={"waiting_hint": "counting"})
+    tools = Counting().tools(look={"waiting_hint": "looking"}, count={"waiting_hint": "counting"})
     events = at_once(playing.play(Turn(Emulated("openai.chat", LONG), tools, acknowledge=hints)))
     (first, second) = only(events, turn_events.Acknowledged)
     assert (first.text, first.spoken) == ("First.", True)  # the model's own text beside its calls
     assert (second.text, second.spoken) == ("Sure: looking", False)
-    starts = [event.seq for event in only(events, turn_events.CallStarted)]
-    known = [event.seq for event in only(events, turn_events.CallsKnown)]
-    assert known[0] < first.seq < starts[0]
-
-    def broken(calls: Any, tools: Any) -> str:
-        raise RuntimeError("no words")
-
-    async def broken_too(calls: Any, tools: Any) -> str:
-        raise RuntimeError("no words")
-
-    async def gone(calls: Any, tools: Any) -> str:
-        raise asyncio.CancelledError
-
-    for writer in (broken, broken_too, gone):
-        turn = Turn(Emulated("openai.chat", LONG), Counting().tools(), acknowledge=writer)
-        events = at_once(playing.play(turn))
-        assert [event.spoken for event in only(events, turn_events.Acknowledged)] == [True]  # the model's own text
-        assert turn.outcome.text == "All done."
-
-
-def test_a_slow_acknowledgement_does_not_delay_the_tools() -> None:
-    async def run() -> list[Any]:
-        ran = asyncio.Event()
-
-        async def write(calls: Any, tools: Any) -> str:
-            await ran.wait()
-            return "I am looking."
-
-        async def look(**_: Any) -> str:
-            ran.set()
-            while not acknowledged.is_set():
-                await asyncio.sleep(0)
-            return "seen"
-
-        acknowledged = asyncio.Event()
-        turn = Turn(
-            Emulated("openai.chat", script([call("look")], [Say("Done.")])),
-            Counting(look=look).tools(),
-            acknowledge=write,
-        )
-        events = []
-        async for event in turn.stream("Go."):
-            events.append(event)
-            if isinstance(event, turn_events.Acknowledged):
-                acknowledged.set()
-        return events
-
-    events = at_once(run())
-    assert [event.text for event in only(events, turn_events.Acknowledged)] == ["I am looking."]
-
-
+    known, started = only(events, turn_events.CallsKnown)[0], only(events, turn_events.CallStarted)[0]
+    assert known.seq < first.seq < started.seq

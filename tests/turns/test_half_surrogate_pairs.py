@@ -1,4 +1,4 @@
-"""Item 16: half a surrogate pair, wherever it came from, ends neither a request nor a turn on any wire."""
+"""Half a surrogate pair, wherever it comes from, ends neither a request nor a turn on any wire."""
 
 from __future__ import annotations
 
@@ -17,10 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from tests.support.decoding import traffic
-from tests.support.emit import emit_body
-from tests.support.events import gemini_body, grpc_call, grpc_chunk
-from tests.support.events import sse as events
+from tests.normalizer.failures.play import Call, Say, plain, stream
+from tests.support.building import (
+    anthropic_sse,
+    chat_sse,
+    gemini_body,
+    gemini_sse,
+    grpc_call,
+    grpc_chunk,
+    responses_sse,
+)
 from tests.support.wires import BYTE_WIRES, WIRES
 from toolparity import (
     Choice,
@@ -35,7 +41,6 @@ from toolparity import (
     normalize,
     select,
 )
-from toolparity.cassettes.scripts import Say
 from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
@@ -72,12 +77,12 @@ def sent(encoded: Encoded) -> Any:
 
 
 def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
-    """A request that says each of these words at the position that it is named after."""
+    """A request with each of these words at the position that it is named after."""
     given = words.__getitem__
     arguments = {given("argument name"): [given("argument")], "n": 1}
-    spelled = json.dumps(arguments, ensure_ascii=False)
+    written = json.dumps(arguments, ensure_ascii=False)
     calls = [
-        ToolCall(given("id"), given("name"), arguments, spelled),
+        ToolCall(given("id"), given("name"), arguments, written),
         ToolCall("b", "broken", None, "{" + given("broken arguments"), "invalid"),
         ToolCall("c", "free", None, given("free text"), "complete", "custom"),
         ToolCall("d", "escaped", {"x": given("argument")}, json_codec.text({"x": given("argument")})),
@@ -134,7 +139,7 @@ TEXTS = st.one_of(
 
 
 @given(route=ROUTES, words=st.fixed_dictionaries(dict.fromkeys(POSITIONS, TEXTS)))
-def test_item_16_every_request_can_be_sent_with_any_text(route: tuple[str, str, bool], words: dict[str, str]) -> None:
+def test_every_request_can_be_sent_with_any_text(route: tuple[str, str, bool], words: dict[str, str]) -> None:
     source, target, known = route
     request = _request(source, PROVIDERS[source] if known else None, words)
     before = copy.deepcopy(request)
@@ -153,110 +158,91 @@ def test_item_16_every_request_can_be_sent_with_any_text(route: tuple[str, str, 
 @pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("target", WIRES)
-def test_item_16_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
+def test_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
     """The words of one position arrive unchanged, or are replaced with the loss `corrupt-text`, or are lost."""
     plain = dict.fromkeys(POSITIONS, "w")
     request = _request(target, PROVIDERS[target], plain | {position: "w\ud83dw"})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     codes = {loss.code for loss in encoded.losses}
-    said = str(sent(encoded)) if target == "xai.grpc" else json.dumps(sent(encoded), ensure_ascii=False)
-    # Protobuf's text format spells U+FFFD as the octal escapes of its UTF-8.
-    replaced = "w\ufffdw" in said or "w\\357\\277\\275w" in said
+    text = str(sent(encoded)) if target == "xai.grpc" else json.dumps(sent(encoded), ensure_ascii=False)
+    # Protobuf's text format writes U+FFFD as the octal escapes of its UTF-8.
+    replaced = "w\ufffdw" in text or "w\\357\\277\\275w" in text
     if target == "xai.grpc":  # a turn is made whole before it is known which of its members are sent
         assert not replaced or "corrupt-text" in codes
     else:
         assert replaced == ("corrupt-text" in codes)
 
 
-@pytest.mark.parametrize("target", WIRES)
-def test_item_16_ids_with_lone_surrogates_stay_distinct(target: str) -> None:
-    ids = [f"call_{half}" for half in HALVES]
-    calls = [ToolCall(id, "f", {}, "{}") for id in ids]
-    said = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
-    answers = ToolResults([ToolResult(id, [TextPart("ok")]) for id in ids])
-    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [ToolDefinition("f")]))
+def _round_trip(target: str, *calls: ToolCall) -> tuple[Encoded, list[ToolCall], list[str]]:
+    """A request with calls and their results, and the calls and the ids of the results as they are read from it."""
+    answer = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
+    results = ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls])
+    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), answer, results], [ToolDefinition("f")]))
     sent(encoded)
-    back = read_request(encoded.body, target)
-    (turn,) = (turn for turn in back.messages if isinstance(turn, Assistant))
-    (results,) = (turn for turn in back.messages if isinstance(turn, ToolResults))
-    found = [call.id for call in turn.response.calls]
-    assert [encoded.ids[id] for id in found] == ids
-    assert [result.call_id for result in results.results] == found
+    messages = read_request(encoded.body, target).messages
+    found = [call for message in messages if isinstance(message, Assistant) for call in message.response.calls]
+    answered = [
+        result.call_id for message in messages if isinstance(message, ToolResults) for result in message.results
+    ]
+    return encoded, found, [result.call_id for result in results]
+
+
+@pytest.mark.parametrize("target", WIRES)
+def test_ids_with_lone_surrogates_stay_distinct(target: str) -> None:
+    ids = [f"call_{half}" for half in HALVES]
+    encoded, calls, answered = _round_trip(target, *(ToolCall(id, "f", {}, "{}") for id in ids))
+    assert [encoded.ids[call.id] for call in calls] == ids
+    assert answered == [call.id for call in calls]
 
 
 @pytest.mark.parametrize("target", ["openai.chat", "openai.responses", "xai.grpc"])
-def test_item_16_arguments_keep_their_value(target: str) -> None:
+def test_arguments_keep_their_value(target: str) -> None:
     """In the JSON text of arguments the half is escaped: that is the same value, so nothing is lost."""
     given = {"a": "x\ud83dy"}
-    call = ToolCall("call_1", "f", given, json.dumps(given, ensure_ascii=False))
-    said = Assistant(Response(target, None, "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
-    answers = ToolResults([ToolResult("call_1", [TextPart("ok")])])
-    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [ToolDefinition("f")]))
-    sent(encoded)
-    assert encoded.losses == []
-    back = read_request(encoded.body, target)
-    (turn,) = (turn for turn in back.messages if isinstance(turn, Assistant))
-    assert [call.arguments for call in turn.response.calls] == [given]
+    encoded, calls, _ = _round_trip(target, ToolCall("call_1", "f", given, json.dumps(given, ensure_ascii=False)))
+    assert (encoded.losses, [call.arguments for call in calls]) == ([], [given])
 
 
 # A turn
 
 
 class Strict:
-    """A provider that encodes what it is asked as its SDK does, and plays an answer with a call, then one in words."""
+    """A provider that encodes a request as its SDK does, and plays an answer with a call, then one in words."""
 
-    def __init__(self, wire: str, name: str, arguments: str) -> None:
-        self.wire = wire
-        self.name = PROVIDERS[wire]
-        self.model = "m"
+    model = "m"
+
+    def __init__(self, wire: str, arguments: str) -> None:
+        self.wire, self.name = wire, PROVIDERS[wire]
         self.bodies: list[Any] = []
-        self._call = ("call_1", name, arguments)
+        self._arguments = arguments
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         self.bodies.append(sent(Encoded(self.wire, body)))
-        if len(self.bodies) == 1:
-            for piece in _calling(self.wire, self._call):
-                yield piece
-        else:
-            yield _saying(self.wire)
+        for piece in _calling(self.wire, self._arguments) if len(self.bodies) == 1 else [_answering(self.wire)]:
+            yield piece
 
 
-def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
+def _calling(wire: str, arguments: str, id: str = "call_1") -> list[Any]:
+    call = (id, "look", arguments)
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
-    return traffic(wire, True, [call], 5)
+    streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
+    streams["google.gemini"] = gemini_sse
+    return [streams[wire]([call], 5)] if wire in streams else stream(wire, [Call((arguments,), id, "look")])
 
 
-def _ollama(message: dict[str, Any]) -> bytes:
-    body = {"model": "m", "created_at": "2025-01-01T00:00:00Z", "message": message, "done": True, "done_reason": "stop"}
-    return json.dumps(body).encode() + b"\n"
-
-
-def _saying(wire: str) -> Any:
+def _answering(wire: str) -> Any:
+    if wire == "xai.grpc":
+        return grpc_chunk(content="Done.", role=2, finish=3)
     if wire == "ollama.chat":
-        return _ollama({"role": "assistant", "content": "Done \ud83d."})
-    if wire == "openai.chat":
-        choice = {"index": 0, "delta": {"content": "Done \ud83d."}, "finish_reason": "stop"}
-        return events({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}, done=True)
-    if wire == "openai.responses":
-        part = {"type": "output_text", "text": "Done \ud83d.", "annotations": []}
-        item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
-        body = {"id": "r", "object": "response", "model": "m", "status": "completed", "output": [item]}
-        return events({"type": "response.completed", "response": body})
-    if wire == "anthropic.messages":
-        content = [{"type": "text", "text": "Done \ud83d."}]
-        body = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content}
-        return json.dumps(
-            {**body, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
-        ).encode()
+        message = {"role": "assistant", "content": "Done \ud83d."}
+        return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode() + b"\n"
     if wire == "google.gemini":
         return gemini_body(json.dumps({"text": "Done \ud83d."}))
-    if wire != "xai.grpc":
-        return emit_body(wire, [Say("Done \ud83d.")], "end_turn")
-    return grpc_chunk(content="Done.", role=2, finish=3)
+    return plain(wire, [Say("Done \ud83d.")], "end_turn")
 
 
-#: What a tool returns: half a pair as text, inside JSON, as a key, in an error.
+#: The results of a tool: half a pair as text, inside JSON, as a key, in an error.
 RETURNS: dict[str, Any] = {
     "text": "half \ud83d of it",
     "json": {"k\ude00": ["half \ud83d"]},
@@ -268,7 +254,7 @@ RETURNS: dict[str, Any] = {
 @pytest.mark.thorough(keep=2, per="{what}")
 @pytest.mark.parametrize("what", RETURNS)
 @pytest.mark.parametrize("wire", WIRES)
-def test_item_16_a_turn_continues_after_a_lone_surrogate(
+def test_a_turn_continues_after_a_lone_surrogate(
     wire: str, what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the arguments, in the result, in the answer: the turn ends naturally, is logged, and is shown as events."""
@@ -283,7 +269,7 @@ def test_item_16_a_turn_continues_after_a_lone_surrogate(
 
     async def run() -> None:
         # Escapes are what JSON bodies hold; on xai.grpc the text itself is UTF-8, so only its JSON can hold one.
-        provider = Strict(wire, "look", '{"what": "half \\ud83d"}')
+        provider = Strict(wire, '{"what": "half \\ud83d"}')
         tools = Tools([RunTool(name="look", function=look)])
         with Log(URL.create("sqlite", database=str(tmp_path / "turns.db"))) as log:
             async with log.record() as recorder:
@@ -300,9 +286,9 @@ def test_item_16_a_turn_continues_after_a_lone_surrogate(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_item_16_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire: str) -> None:
+def test_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire: str) -> None:
     decoder = StreamDecoder(wire)
-    for piece in _calling(wire, ("call_1", "look", '{"what": "half \\ud83d"}')):
+    for piece in _calling(wire, '{"what": "half \\ud83d"}'):
         decoder.feed(piece)
     response = decoder.finish()
     assert response.calls[0].arguments == {"what": "half \ud83d"}
@@ -312,13 +298,12 @@ def test_item_16_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire
 
 
 @pytest.mark.parametrize("wire", BYTE_WIRES)
-def test_item_16_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
+def test_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
     path = tmp_path / "body.sse"
-    path.write_bytes(b"".join(_calling(wire, ("call_\\ud83d", "look", '{"what": "half \\ud83d"}'))))
+    path.write_bytes(b"".join(_calling(wire, '{"what": "half \\ud83d"}', "call_\\ud83d")))
 
     result = CliRunner().invoke(main, ["normalize", str(path)])
     assert result.exit_code == 0, result.output
     (line,) = result.stdout_bytes.splitlines()
     (call,) = normalize(path.read_bytes(), wire).calls
-    blocks = json_codec.decode(line)["response"]["choices"][0]["blocks"]
-    assert [block["arguments"] for block in blocks if block["type"] == "tool_call"] == [call.arguments]
+    assert json_codec.decode(line)["response"]["choices"][0]["blocks"][0]["arguments"] == call.arguments

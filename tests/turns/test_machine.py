@@ -30,7 +30,7 @@ from toolparity.turns.machine import state as states
 from toolparity.turns.machine.effects import Approve, Ask, Emit, Execute, Save
 from toolparity.turns.machine.effects import StopTasks as StopEffect
 from toolparity.turns.machine.settings import Settings
-from toolparity.turns.machine.table import step
+from toolparity.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
 
 TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 
@@ -63,7 +63,16 @@ class Driver:
     def apply(self, *inputs: Any) -> list[Any]:
         new_effects: list[Any] = []
         for input in inputs:
+            before, cell = self.state, TABLE[type(input)][self.state.phase]
+            if is_invalid(self.state, input):
+                with pytest.raises(TurnMisused):
+                    step(self.state, input)
+                continue
             self.state, effects = step(self.state, input)
+            if cell is IGNORED or before.phase == "over":
+                assert (self.state is before, effects) == (True, [])
+            else:  # a step leads only to a phase of the table
+                assert self.state.phase in cell.leads_to or self.state is before
             new_effects += effects
         self.effects += new_effects
         return new_effects
@@ -81,8 +90,25 @@ def supplied(id: str, text: str = "from afar", outcome: Any = "returned") -> inp
     return inputs.ResultSupplied(id, done(id, text, outcome).result, outcome)
 
 
+PHASES: tuple[states.TurnPhase, ...] = get_args(states.TurnPhase)
+
+
 def kinds(effects: list[Any]) -> list[str]:
     return [type(effect).__name__ for effect in effects]
+
+
+def test_the_table_defines_every_pair_of_input_and_phase() -> None:
+    assert set(TABLE) == set(get_args(inputs.Input))
+    for row in TABLE.values():
+        assert tuple(row) == PHASES
+        for cell in row.values():
+            assert (cell is IGNORED or cell is INVALID) == (cell.apply is None)
+            assert bool(cell.leads_to) == (cell.apply is not None)
+    for kind, row in TABLE.items():
+        assert bool(row["acting"].statuses) == ("call_id" in kind.__struct_fields__)
+        assert set(row["acting"].statuses) <= set(get_args(states.CallStatus))
+        assert not any(row[phase].statuses for phase in PHASES if phase != "acting")
+    assert all(row["over"].apply is None for row in TABLE.values())
 
 
 def test_effects_are_ordered_as_events_then_save_then_actions() -> None:
@@ -117,11 +143,7 @@ def test_late_inputs_are_ignored() -> None:
         inputs.CallProgressed("c0", 1),
         inputs.AnswerReceived(answered(text="Old.")),
         inputs.AnswerFailed(Error("x", "y")),
-        inputs.BlockStarted(0, "text"),
-        inputs.BlockExtended(0, "x"),
-        inputs.BlockReplaced(0, "x"),
-        inputs.BlockEnded(0, "text", "x"),
-        inputs.BlockRevised(0, "text", "x"),
+        *BLOCKS,
     ):
         before = driver.state
         assert driver.apply(late) == []
@@ -134,14 +156,11 @@ def test_late_inputs_are_ignored() -> None:
 
 
 def test_invalid_inputs_raise_turn_misused() -> None:
-    driver = Driver(new())
-    driver.apply(inputs.Begin())
-    for wrong in (inputs.Begin(), inputs.CallDecided("c0", True), supplied("c0")):
+    begun, _ = step(new(), inputs.Begin())
+    decision, result = inputs.CallDecided("c0", True), supplied("c0")
+    for state, wrong in ((begun, inputs.Begin()), *((s, w) for s in (begun, new()) for w in (decision, result))):
         with pytest.raises(TurnMisused):
-            driver.apply(wrong)
-    for wrong in (inputs.CallDecided("c0", True), supplied("c0")):
-        with pytest.raises(TurnMisused):
-            Driver(new()).apply(wrong)
+            step(state, wrong)
 
 
 def test_on_error_stop_also_skips_waiting_calls() -> None:
@@ -169,6 +188,14 @@ def test_notes_are_emitted_and_stored_with_the_next_state_only_if_requested() ->
 
 
 # random inputs
+
+BLOCKS = [
+    inputs.BlockStarted(0, "text"),
+    inputs.BlockExtended(0, "x"),
+    inputs.BlockReplaced(0, "x"),
+    inputs.BlockEnded(0, "text", "x"),
+    inputs.BlockRevised(0, "text", "x"),
+]
 
 
 def _answer(random: Random) -> Response:
@@ -198,8 +225,11 @@ def _input(random: Random, state: states.TurnState) -> Any:
                 inputs.CallDecided(random.choice(ids), True),
                 supplied(random.choice(ids)),
                 inputs.AcknowledgementReady("Sure."),
-                inputs.BlockStarted(0, "text"),
-                inputs.BlockEnded(0, "text", "Words."),
+                random.choice(BLOCKS),
+                inputs.CallProgressed(random.choice(ids), 1),
+                inputs.AddNote(1, "note", {}, keep=random.random() < 0.5),
+                inputs.Begin(),
+                inputs.ReviseRound([done(random.choice(ids)).result], random.choice([None, "Note."])),
             ]
         )
     if kind < 0.16:
@@ -247,11 +277,7 @@ def _walk(seed: int) -> tuple[Driver, Counter[Any]]:
             break
         input = _input(random, driver.state)
         round = len(driver.state.rounds)
-        try:
-            new_effects = driver.apply(input)
-        except TurnMisused:
-            assert isinstance(input, (inputs.CallDecided, inputs.ResultSupplied))
-            continue
+        new_effects = driver.apply(input)
         for effect in new_effects:
             if isinstance(effect, Emit) and isinstance(effect.event, turn_events.ResultNeeded):
                 started[round, effect.event.call_id, "elsewhere"] += 1

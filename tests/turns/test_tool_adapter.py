@@ -20,7 +20,7 @@ from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.tool_adapter import ToolAdapter
 from toolparity.turns.turn import Turn
 
-from .playing import WIRES, Emulated, RecordingObserver, Say, assert_legal, at_once, call, rows, script
+from .playing import Emulated, RecordingObserver, Say, assert_legal, at_once, call, on_every_wire, rows, script
 
 #: A schema that Claude refuses for the name, and strict mode of OpenAI for the optional property.
 SIZES = {
@@ -137,7 +137,11 @@ def test_a_turn_that_continues_with_another_provider_adapts_its_tools_and_its_hi
     assert call_sent.arguments == sent(tool(), second, ARGUMENTS)
 
 
-def test_the_rule_of_approval_and_the_approver_get_the_declared_arguments() -> None:
+def test_the_rule_of_approval_the_approver_and_the_caller_get_the_declared_arguments() -> None:
+    elsewhere = replace(tool(), function=None)
+    turn = Turn(emulated("anthropic.messages", elsewhere), [elsewhere])
+    at_once(turn.run("Go."))
+    assert [waiting.arguments for waiting in turn.outcome.waiting] == [ARGUMENTS]
     seen: list[Any] = []
 
     def approve(block: Any) -> bool:
@@ -145,9 +149,9 @@ def test_the_rule_of_approval_and_the_approver_get_the_declared_arguments() -> N
         return True
 
     careful = tool(approval=lambda arguments: seen.append(arguments) or True)
-    turn = Turn(emulated("anthropic.messages", careful), [careful], approve=approve)
-    at_once(turn.run("Go."))
-    assert (seen, result_of(turn)) == ([ARGUMENTS, ARGUMENTS], "5 cm")
+    coordinator = Coordinator(emulated("anthropic.messages", careful), [careful], approve=approve)
+    at_once(coordinator.run("Go."))
+    assert (seen, result_of(coordinator.turn)) == ([ARGUMENTS, ARGUMENTS], "5 cm")
 
 
 @pytest.mark.parametrize("wrong", [{"value": 5}, {"value": {"x": "five"}}, {}])

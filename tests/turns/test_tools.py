@@ -16,7 +16,7 @@ from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import Fallback, Tool, Tools, Turn, tool
-from toolparity.turns.errors import InvalidTool, TurnMisused
+from toolparity.turns.errors import InvalidTool
 from toolparity.turns.execution import validation
 from toolparity.turns.request import opening
 
@@ -35,29 +35,22 @@ def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
         """The weather in a
         city.
 
-        Not said to the model.
+        Not sent to the model.
         """
         return f"fine in {city}"
 
-    @tools.tool
-    def plain() -> None: ...
-
+    tools.tool(name="look.up", description="Looks.", timeout=1.5, fallback=Fallback("other"))(lambda: None)
     assert get_weather("Horta") == "fine in Horta"
     weather, other = tools.declared()
     assert (weather.name, weather.description, weather.parameters) == ("get_weather", "The weather in a city.", CITY)
-    assert weather.waiting_hint == "looking at the weather"
-    assert (other.name, other.description) == ("plain", None)
-    assert list(tools) == ["get_weather", "plain"]
+    assert (weather.waiting_hint, other.description) == ("looking at the weather", "Looks.")
+    assert (tools["look.up"].timeout, tools["look.up"].fallback) == (1.5, Fallback("other"))
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_wire_accepts_a_tool_without_a_schema_and_with_an_unsupported_name(wire: str) -> None:
-    tools = Tools(
-        [
-            Tool(name="crm.listInvoices", function=lambda: None),
-            Tool(name="free", function=lambda text: text, kind="custom"),
-        ]
-    )
+    free = Tool(name="free", function=lambda text: text, kind="custom")
+    tools = Tools([Tool(name="crm.listInvoices", function=lambda: None), free])
     assert check_request(written(wire, tools).body, wire) == []
 
 
@@ -89,6 +82,17 @@ def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
         Tools([Tool(name="a", function=lambda city: None, parameters=CITY)])
     Tools([Tool(name="a", function=lambda: None)])  # no schema, no jsonschema needed
+
+
+def test_a_problem_of_arguments_nested_too_deep_or_of_a_long_value_is_short() -> None:
+    schema = {"$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}
+    deep: dict[str, Any] = {}
+    for _ in range(sys.getrecursionlimit()):
+        deep = {"n": deep}
+    assert validation.problems(schema, deep) == ["the arguments are nested too deep"]
+    (message,) = validation.problems(CITY, {"city": ["x" * 10_000]})
+    assert message.startswith("city: ['xxx")
+    assert len(message) < 320
 
 
 def test_importing_the_normalizer_does_not_import_turns_nor_do_turns_import_an_sdk() -> None:
@@ -141,6 +145,7 @@ def test_a_generator_is_not_a_tool() -> None:
         ("fallback", 5, "fallback must be a Fallback or the name of a tool or None, got 5"),
         ("waiting_hint", 5, "waiting_hint must be text or None, got 5"),
         ("timeout", "3", "timeout must be a number or None, got '3'"),
+        ("timeout", 0, "timeout must be > 0 or None, got 0"),
     ],
 )
 def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value: Any, message: str) -> None:
@@ -148,9 +153,20 @@ def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value:
         return city
 
     options: Any = {option: value}
-    with pytest.raises(InvalidTool, match=re.escape(message)):
-        Tool.of(look, **options)
-    with pytest.raises(InvalidTool, match=re.escape(message)):
-        tool(**options)(look)
+    for declare in (lambda: Tools([Tool.of(look, **options)]), lambda: Tools([tool(**options)(look)])):
+        with pytest.raises(InvalidTool, match=re.escape(message)):
+            declare()
 
 
+def test_tools_must_be_a_list_of_tools_with_different_names() -> None:
+    def look(city: str) -> str:
+        return city
+
+    with pytest.raises(InvalidTool, match="two tools are called 'look'"):
+        Tools([look, look])
+    with pytest.raises(InvalidTool, match="a tool has no name"):
+        Tools([Tool(name="", function=lambda: None)])
+    single: Any
+    for single in (look, Tool.of(look)):
+        with pytest.raises(InvalidTool, match="tools must be a list"):
+            Turn(Emulated("openai.chat", script([Say("Hello.")])), single)
