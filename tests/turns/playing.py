@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from tests.support.wires import PLAYED_WIRES as WIRES
@@ -24,7 +23,6 @@ from toolparity.cassettes.scripts import (
     Think,
 )
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events as turn_events
@@ -197,17 +195,3 @@ def opening(played: Script, wire: str) -> Request:
 def write(request: Request, **members: Any) -> Any:
     """The body of the request, with other members."""
     return write_request(replace(request, **members), request.wire, provider=request.provider).body
-
-
-def plain(value: Any) -> Any:
-    """A struct as builtin values."""
-    return msgspec.to_builtins(value)
-
-
-def dumped(event: TurnEvent, ids: dict[str, str]) -> str:
-    """An event as JSON without the values that differ by provider: ids, keys, usage, and the event number."""
-    members = {k: v for k, v in plain(event).items() if k not in ("seq", "usage", "key", "turn", "wire")}
-    text = json_codec.text(members)
-    for id, name in ids.items():
-        text = text.replace(id, name)
-    return text

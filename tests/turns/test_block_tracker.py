@@ -148,12 +148,7 @@ def test_a_block_that_is_reset_contains_the_last_text() -> None:
 
 
 class Reading(Emulated):
-    """Decodes its answers itself: it yields canonical events and the response, instead of bytes of the wire.
-
-    ``breaks``: raise when the first block stops.
-    """
-
-    breaks = False
+    """Decodes its answers itself: it yields canonical events and the response, instead of bytes of the wire."""
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         decoder = StreamDecoder(self.wire, provider=self.name, request=body)
@@ -161,9 +156,6 @@ class Reading(Emulated):
             async for piece in pieces:
                 for event in decoder.feed(piece):
                     yield event
-                    if self.breaks and isinstance(event, BlockStop):
-                        yield decoder.finish()
-                        raise ConnectionResetError("the line is dead")
         yield decoder.finish()
 
 
@@ -175,19 +167,3 @@ def test_a_provider_that_yields_canonical_events_produces_the_same_turn(wire: st
         turn = Turn(provider, Counting().tools(), id="turn")
         results.append([*at_once(playing.play(turn)), turn.outcome.text, turn.state.usage])
     assert results[0] == results[1]
-
-
-def test_text_of_a_provider_that_breaks_is_kept_and_its_calls_are_not_run() -> None:
-    counting = Counting()
-    provider = Reading("anthropic.messages", playing.script([Say("Let me look."), call("look")]))
-    provider.breaks = True
-    turn = Turn(provider, counting.tools())
-    at_once(playing.play(turn))
-    assert turn.outcome.termination == "provider_failed"
-    assert turn.outcome.error is not None
-    assert turn.outcome.error.message == "the line is dead"
-    [text] = turn.state.rounds[0].ai_response_content
-    assert isinstance(text, Text)
-    assert text.text == "Let me look."
-    assert counting.names == []
-    playing.assert_legal(turn)

@@ -10,7 +10,6 @@ import pytest
 from toolparity.normalizer.conversation import Assistant
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import TurnMisused
-from toolparity.turns.execution.executor import Executor
 from toolparity.turns.machine import state as states
 from toolparity.turns.testing import FaultyTools, Hang
 from toolparity.turns.turn import Turn
@@ -203,32 +202,6 @@ def test_CANC_02_shown_text_stays_in_the_history_and_an_incomplete_call_is_neith
     stops = only(events, turn_events.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
-
-
-def test_a_tool_that_ignores_its_cancellation_does_not_block_the_turn() -> None:
-    async def run() -> None:
-        release = asyncio.Event()
-
-        async def stubborn(**_: Any) -> None:
-            while not release.is_set():
-                try:
-                    await release.wait()
-                except asyncio.CancelledError:
-                    continue
-
-        tools = Counting(look=stubborn).tools()
-        executor = Executor(tools, grace=0.02)
-        turn = Turn(Emulated("openai.chat", TWO), tools, executor=executor)
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.CallFinished):
-                turn.cancel()
-        assert turn.outcome.termination == "cancelled"
-        assert executor.abandoned == 1
-        release.set()
-        while executor.abandoned:
-            await asyncio.sleep(0)
-
-    at_once(run())
 
 
 def test_a_turn_cannot_run_twice_at_once_or_begin_twice() -> None:

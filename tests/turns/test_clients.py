@@ -36,11 +36,9 @@ from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns.clients import SdkClient, client
 from toolparity.turns.clients.xai_grpc import Client as GrpcClient
-from toolparity.turns.outcome import Outcome
 from toolparity.turns.provider import Provider
 from toolparity.turns.request import opening
 from toolparity.turns.retry_after import demanded
-from toolparity.turns.turn import Turn
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: Without boto3: it refuses members that it does not know, and a request of Converse has none for streaming.
@@ -325,35 +323,6 @@ def test_a_stream_asks_for_usage_unless_the_body_or_the_provider_says_otherwise(
         options = {} if given is None else {"stream_options": given}
         at_once(_first(provider, {**body_with_tool(provider), **options}))
     assert recorder.bodies[0].get("stream_options") == sent
-
-
-@pytest.mark.thorough(keep=4)
-@pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_the_budget_of_a_plain_turn_is_enforced_over_every_client(name: str) -> None:
-    async def main(servers: Servers) -> Outcome:
-        async with reach(servers, name) as provider:
-            return await Turn(provider, [look], budget=1).run("Go.")
-
-    def look(what: str) -> str:
-        raise AssertionError("must not run")
-
-    with running({"made": SCRIPT}) as servers:
-        outcome = at_once(main(servers))
-    assert outcome.termination == "budget_exceeded"
-    assert outcome.usage is not None
-    assert (outcome.usage.input_tokens or 0) > 0
-
-
-def test_a_grpc_message_is_sent_unchanged() -> None:
-    recorder = Recorder()
-    with serving(recorder.app, recorder) as servers:
-        provider = reach(servers, "xai.grpc")
-        body = body_with_tool(provider)
-        # invalid JSON as arguments: the SDK's own chat would not send them
-        wrong = chat_pb2.ToolCall(id="1", function=chat_pb2.FunctionCall(name="look", arguments='{"a'))
-        body.messages.append(chat_pb2.Message(role="ROLE_ASSISTANT", tool_calls=[wrong]))
-        at_once(_first(provider, body))
-    assert recorder.bodies == [body]
 
 
 @pytest.mark.thorough(keep=2)

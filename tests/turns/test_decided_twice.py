@@ -1,4 +1,4 @@
-"""Item 22: what the pages promise of a turn that is decided twice: once with a log, and as often as copies without."""
+"""A turn that is decided twice runs its call once; copies of a state run it once each, with the same key."""
 
 from __future__ import annotations
 
@@ -39,51 +39,32 @@ class Closing:
         return [Tool(name="close_account", function=self.close, parameters=SCHEMA, approval=True)]
 
 
-@pytest.fixture
-def page() -> dict[str, Any]:
-    """What docs/pages/turns.md defines."""
-    namespace: dict[str, Any] = {}
+def test_deciding_two_copies_of_a_state_runs_the_call_twice_with_the_same_key() -> None:
+    """As docs/pages/turns.md decides, which says so."""
+    page: dict[str, Any] = {}
     for block in blocks("turns.md"):
         if block.language == "python":
-            exec(block.text, namespace)
-    return namespace
-
-
-def test_deciding_two_copies_of_a_state_runs_the_call_twice_with_the_same_key(page: dict[str, Any]) -> None:
-    """The page says so, and what to do against it: the key is the same."""
+            exec(block.text, page)
     closing = Closing()
     page["tools"] = closing.tools
     provider = Emulated("openai.chat", CLOSE)
     [waiting], kept = at_once(page["ask"](provider, "Go."))
     for _ in range(2):
-        outcome = at_once(page["decide"](provider, kept, waiting.id, True))
-        assert outcome.text == "Done."
-    assert len(closing.keys) == 2
-    assert len(set(closing.keys)) == 1
+        assert at_once(page["decide"](provider, kept, waiting.id, True)).text == "Done."
+    assert (len(closing.keys), len(set(closing.keys))) == (2, 1)
 
 
-def test_deciding_a_turn_twice_runs_its_call_once() -> None:
+def test_deciding_a_turn_twice_runs_its_call_once_also_from_the_state_after_the_decision() -> None:
     closing = Closing()
     turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
     [waiting] = at_once(turn.run("Go.")).waiting
     turn.decide(waiting.id, True)
-    turn.decide(waiting.id, True)  # before it runs on
+    turn.decide(waiting.id, True)  # before it resumes
     assert at_once(turn.run()).text == "Done."
-    with pytest.raises(TurnMisused):
-        turn.decide(waiting.id, True)
-    assert len(closing.keys) == 1
-
-
-def test_the_state_after_a_decision_does_not_rerun_the_call() -> None:
-    """The page says to keep the new state."""
-    closing = Closing()
-    turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
-    [waiting] = at_once(turn.run("Go.")).waiting
-    turn.decide(waiting.id, True)
-    kept = states.dump(at_once(turn.run()).state)
-    resumed = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(kept))
-    with pytest.raises(TurnMisused):
-        resumed.decide(waiting.id, True)
+    resumed = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(states.dump(turn.state)))
+    for over in (turn, resumed):
+        with pytest.raises(TurnMisused):
+            over.decide(waiting.id, True)
     assert at_once(resumed.run()).text == "Done."
     assert len(closing.keys) == 1
 
@@ -103,31 +84,13 @@ async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
         return await running.run()
 
 
-async def begin(log: Log, closing: Closing) -> tuple[str, str]:
-    """A turn that waits, and its call."""
-    async with log.record() as recorder:
-        outcome = await Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder]).run("Go.")
-    return outcome.state.id, outcome.waiting[0].id
-
-
-def test_deciding_a_logged_turn_twice_runs_its_call_once(log: Log) -> None:
+def test_deciding_a_logged_turn_concurrently_and_again_runs_its_call_once(log: Log) -> None:
     closing = Closing()
 
     async def run() -> None:
-        turn, id = await begin(log, closing)
-        assert (await decide(log, closing, turn, id)).text == "Done."
-        with pytest.raises(TurnMisused):
-            await decide(log, closing, turn, id)
-        assert len(closing.keys) == 1
-
-    asyncio.run(run())
-
-
-def test_deciding_a_logged_turn_concurrently_runs_its_call_once(log: Log) -> None:
-    closing = Closing()
-
-    async def run() -> None:
-        turn, id = await begin(log, closing)
+        async with log.record() as recorder:
+            outcome = await Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder]).run("Go.")
+        turn, id = outcome.state.id, outcome.waiting[0].id
         closing.wait.clear()
         first = asyncio.create_task(decide(log, closing, turn, id))
         while not closing.keys:
@@ -136,6 +99,8 @@ def test_deciding_a_logged_turn_concurrently_runs_its_call_once(log: Log) -> Non
             await decide(log, closing, turn, id)
         closing.wait.set()
         assert (await first).text == "Done."
+        with pytest.raises(TurnMisused):
+            await decide(log, closing, turn, id)
         assert len(closing.keys) == 1
 
     asyncio.run(run())

@@ -17,7 +17,7 @@ from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine import state as states
 from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE
-from toolparity.turns.orchestration import Coordinator, Limits
+from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.outcome import Waiting
 from toolparity.turns.turn import Turn
 
@@ -305,18 +305,6 @@ class Interrupted(RecordingObserver):
             await asyncio.sleep(0)
 
 
-def test_inputs_to_an_idle_turn_are_recorded_even_if_its_next_run_is_interrupted() -> None:
-    turn, _, _ = waiting()
-    log = Interrupted()
-    resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
-    resumed.answer(resumed.outcome.waiting[0].id, "it was out")
-    resumed.cancel()
-
-    at_once(log.run(resumed))
-    assert states.load(log.states[-1]) == resumed.state
-    assert isinstance(log.events[-1], turn_events.TurnFailed)
-
-
 def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
     turn = Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER))
 
@@ -331,19 +319,19 @@ def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
     assert results(turn) == [(CANCELLED_ELSEWHERE, True)]
 
 
-def test_a_supplied_result_is_kept_if_the_run_is_interrupted_before_it_is_processed() -> None:
-    """The run is cancelled while the log writes that the turn is resumed."""
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_supplied_result_is_kept_if_the_next_run_is_interrupted(cancels: bool) -> None:
+    """The run is cancelled while the log writes that the turn is resumed, or cancelled."""
     turn, _, _ = waiting()
-    first, _ = turn.outcome.waiting
-
-    log = Interrupted(turn_events.TurnStarted)
+    log = Interrupted(object if cancels else turn_events.TurnStarted)
     resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
-    resumed.answer(first.id, "it was out")
-
+    resumed.answer(resumed.outcome.waiting[0].id, "it was out")
+    if cancels:
+        resumed.cancel()
     at_once(log.run(resumed))
-    assert log.task.cancelled()
     assert results(resumed)[1:] == [("it was out", False), (CANCELLED_ELSEWHERE, True)]
     assert states.load(log.states[-1]) == resumed.state
+    assert isinstance(log.events[-1], turn_events.TurnFailed)
 
 
 def test_a_result_can_be_supplied_again_after_a_failed_write() -> None:
@@ -378,14 +366,3 @@ def test_a_tool_without_a_function_is_neither_exclusive_nor_a_fallback_nor_run_b
         Coordinator(Emulated("openai.chat", ONE), tools)
     skipped = "skipped", "This call was not executed: post is run elsewhere."
     assert texts(ran([asked("post"), asked("look")], *tools.values())) == [skipped, ("returned", "")]
-
-
-def test_an_orchestrated_turn_can_hand_over_calls() -> None:
-    coordinator = Coordinator(
-        Emulated("openai.chat", THREE), offered(Counting(), **HANDED_OVER), limits=Limits(rounds=3)
-    )
-    assert at_once(coordinator.run("Go.")).text == ""
-    for waiting_call in coordinator.turn.outcome.waiting:
-        coordinator.turn.answer(waiting_call.id, "out")
-    assert at_once(coordinator.run()).text == "Done."
-    assert results(coordinator.turn)[1:] == [("out", False), ("out", False)]

@@ -56,13 +56,7 @@ def test_a_turn_keeps_the_text_of_the_error_out_of_its_answer(failure: str, call
     assert TEXT not in outcome.text + failed.text
     assert outcome.text.startswith("The model gave no answer: provider failed.")
     assert ("look: seen" in outcome.text) == calls
-
-
-@pytest.mark.parametrize("calls", [False, True])
-@pytest.mark.parametrize("failure", FAILURES)
-def test_an_orchestrated_turn_keeps_the_text_of_the_error_out_of_its_answer(failure: str, calls: bool) -> None:
-    coordinator = Coordinator(Failing(failure, calls=calls), Tools([look]), backoff=None)
-    orchestrated = at_once(coordinator.run("Go."))
+    orchestrated = at_once(Coordinator(Failing(failure, calls=calls), Tools([look]), backoff=None).run("Go."))
     assert orchestrated.outcome.error is not None
     assert TEXT not in orchestrated.text + orchestrated.outcome.text
     assert ("seen" in orchestrated.text) == calls

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.support.building import chat_body, chat_call
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import ToolResults
@@ -33,8 +35,15 @@ def test_under_all_the_calls_of_a_round_run_concurrently() -> None:
         await barrier.wait()
         return who
 
-    finished_calls = ran([asked("meet", f"c{n}", who=f"{n}") for n in range(3)], tool(meet))
-    assert texts(finished_calls) == [("returned", "0"), ("returned", "1"), ("returned", "2")]
+    in_threads = threading.Barrier(3, timeout=20)
+
+    def meet_in_threads(who: str) -> str:
+        in_threads.wait()
+        return who
+
+    for function in (meet, meet_in_threads):
+        finished_calls = ran([asked("meet", f"c{n}", who=f"{n}") for n in range(3)], tool(function, "meet"))
+        assert texts(finished_calls) == [("returned", "0"), ("returned", "1"), ("returned", "2")]
 
 
 def test_results_are_in_call_order_whatever_order_the_calls_finish_in() -> None:
@@ -81,16 +90,13 @@ def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
 
 def test_invalid_arguments_are_answered_with_the_problems_and_not_run() -> None:
     started: list[str] = []
-    schema = {
-        "type": "object",
-        "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
-        "required": ["city"],
-        "additionalProperties": False,
-    }
+    properties = {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}}
+    schema = {"type": "object", "properties": properties, "required": ["city"], "additionalProperties": False}
     weather = tool(lambda **given: started.append("ran"), "weather", parameters=schema)
-    (finished,) = ran([asked("weather", days=0, country="PT")], weather)
-    assert finished.outcome == "invalid_arguments"
-    message = texts([finished])[0][1]
+    cut = ToolCall("c", "weather", None, '{"city": ', "truncated")
+    finished_calls = ran([asked("weather", days=0, country="PT"), cut], weather)
+    assert [finished.outcome for finished in finished_calls] == ["invalid_arguments"] * 2
+    message = texts(finished_calls)[0][1]
     assert "'city' is a required property" in message
     assert "days: 0 is less than the minimum of 1" in message
     assert "'country' was unexpected" in message
@@ -136,22 +142,8 @@ def test_a_wrapper_that_raises_makes_the_call_fail() -> None:
 
 
 def test_the_executor_can_be_used_without_a_turn() -> None:
-    body = {
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "tool_calls",
-                "message": {
-                    "role": "assistant",
-                    "tool_calls": [
-                        {"id": f"c{n}", "type": "function", "function": {"name": "go", "arguments": f'{{"n": {n}}}'}}
-                        for n in range(3)
-                    ],
-                },
-            }
-        ]
-    }
-    response = normalize(body, wire="openai.chat")
+    calls = [chat_call(f"c{n}", "go", f'{{"n": {n}}}') for n in range(3)]
+    response = normalize(chat_body(*calls), wire="openai.chat")
     selection = select(response, limit=2)
     finished_calls = ran(selection.calls, tool(lambda n: n * 10, "go"))
     turns = answer(response, selection, [finished.result for finished in finished_calls])

@@ -10,7 +10,7 @@ import pytest
 from toolparity.turns import Executor, Fallback, Tool, Tools, Turn
 from toolparity.turns.errors import InvalidTool
 
-from .playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
+from .playing import Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
 from .playing import turn_events as events
 
 

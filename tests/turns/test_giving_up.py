@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from toolparity.turns.execution.executor import Executor, FinishedCall
+from toolparity.turns.execution.executor import Executor
 from toolparity.turns.execution.thread_limit import ThreadLimit
 from toolparity.turns.execution.threads import Threads
 from toolparity.turns.execution.tools import Tools
@@ -60,17 +60,6 @@ def test_a_hanging_thread_is_abandoned_and_counted_until_it_ends() -> None:
             await asyncio.sleep(0.001)
 
     at_once(run())
-
-
-def test_a_thread_pool_can_be_used_by_consecutive_event_loops() -> None:
-    threads = Threads(most=1)
-    for _ in range(2):
-
-        async def run() -> list[FinishedCall]:
-            executor = Executor(Tools([tool(lambda: "ran", "work")]), threads=threads)
-            return await executor.run([asked("work", f"c{n}") for n in range(4)])  # they wait for each other's slot
-
-        assert [finished.outcome for finished in at_once(run())] == ["returned"] * 4
 
 
 def test_no_threads_are_started_when_too_many_hang() -> None:

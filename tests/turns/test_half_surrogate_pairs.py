@@ -176,14 +176,12 @@ def test_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target:
 def _round_trip(target: str, *calls: ToolCall) -> tuple[Encoded, list[ToolCall], list[str]]:
     """A request with calls and their results, and the calls and the ids of the results as they are read from it."""
     answer = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
-    results = ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls])
-    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), answer, results], [ToolDefinition("f")]))
+    given = ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls])
+    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), answer, given], [ToolDefinition("f")]))
     sent(encoded)
     messages = read_request(encoded.body, target).messages
     found = [call for message in messages if isinstance(message, Assistant) for call in message.response.calls]
-    answered = [
-        result.call_id for message in messages if isinstance(message, ToolResults) for result in message.results
-    ]
+    results = next(message for message in messages if isinstance(message, ToolResults)).results
     return encoded, found, [result.call_id for result in results]
 
 

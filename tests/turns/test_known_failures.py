@@ -54,13 +54,50 @@ def fail(**_: Any) -> None:
     raise ToolFailed("no such door")
 
 
+NAMES = ("look", "post", "count")
+STOP = {"policy": "batch", "on_error": "stop"}
+#: Calls of one answer: the functions of the tools, the options of the turn, the calls that run, and their errors.
+CALLS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...], list[bool]]] = {
+    "a result that reports a failure does not stop a batch": (
+        {"look": lambda **_: {"exit_code": 1, "success": False}},
+        STOP,
+        NAMES,
+        [False, False, False],
+    ),
+    "a batch stops at its first failure": ({"post": fail}, STOP, ("look", "post"), [False, True, True]),
+    "a failed tool is not called again": ({"post": fail}, {}, NAMES, [False, True, False]),
+    "under first a provider makes several calls although one was requested": (
+        {},
+        {"policy": "first", "prepare": lambda request: replace(request, parallel=None)},
+        ("look",),
+        [False, True, True],
+    ),
+    "a final answer tool does not end the others": (
+        {"look": lambda **_: "final"},
+        {},
+        NAMES,
+        [False] * 3,
+    ),
+    "a batch runs in order": ({}, {"policy": "batch"}, NAMES, [False] * 3),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
 @on_every_wire
-def test_BATCH_01_a_result_that_reports_failure_does_not_stop_the_batch(wire: str) -> None:
-    counting = Counting(look=lambda **_: {"exit_code": 1, "success": False})
-    turn = turn_of(wire, THREE, counting, policy="batch", on_error="stop")
+def test_BATCH_01_BATCH_03_BED_06_DUP_02_EXEC_02_each_call_has_one_result_right_after_the_answer(
+    wire: str, case: str
+) -> None:
+    functions, options, ran, errors = CALLS[case]
+    counting = Counting(**functions)
+    turn = turn_of(wire, THREE, counting, **options)
     at_once(turn.run("Go."))
-    assert counting.names == ["look", "post", "count"]
-    assert [error for _, error in answers(turn)] == [False, False, False]
+    assert counting.names == list(ran)
+    assert [result.name for result in results(turn)] == list(NAMES)
+    assert [is_error for _, is_error in answers(turn)] == errors
+    for name, (text, _) in zip(NAMES, answers(turn), strict=True):
+        assert (name in ran) != ("not executed" in text)
+    kinds = [type(message) for message in turn.state.history() if isinstance(message, (Assistant, ToolResults))]
+    assert kinds == [Assistant, ToolResults, Assistant]
     playing.assert_legal(turn)
 
 
@@ -93,49 +130,6 @@ def test_BATCH_02_a_sequential_tool_is_a_barrier_and_other_tools_run_concurrentl
 
 
 @on_every_wire
-def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not_executed(wire: str) -> None:
-    names = ("click", "type", "key")
-    played = script([call(name) for name in names], [Say("Done.")], tools=names)
-    counting = Counting(click=lambda: "clicked", type=fail, key=lambda: "pressed")
-    turn = turn_of(wire, played, counting, policy="batch", on_error="stop")
-    at_once(turn.run("Go."))
-    assert counting.names == ["click", "type"]
-    texts = answers(turn)
-    assert texts[:2] == [("clicked", False), ("no such door", True)]
-    assert texts[2][1]
-    assert "not executed" in texts[2][0]
-    playing.assert_legal(turn)
-
-
-@pytest.mark.thorough(keep=1, per="{wire}")
-@on_every_wire
-@pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_EXEC_02_a_final_answer_tool_does_not_leave_another_call_without_a_result(wire: str, policy: str) -> None:
-    names = ("final_answer", "side_effect")
-    played = script([call(name) for name in names], [Say("Done.")], tools=names)
-    counting = Counting(final_answer=lambda: "final", side_effect=lambda: "done")
-    # a provider that makes two calls although it was asked for one
-    turn = turn_of(wire, played, counting, policy=policy, prepare=lambda request: replace(request, parallel=None))
-    at_once(turn.run("Go."))
-    assert counting.names == ["final_answer"] + (["side_effect"] if policy != "first" else [])
-    texts = answers(turn)
-    assert texts[0] == ("final", False)
-    assert texts[1] == ("done", False) or (policy == "first" and texts[1][1] and "not executed" in texts[1][0])
-    playing.assert_legal(turn)
-
-
-@on_every_wire
-def test_BED_06_early_results_are_in_one_message_after_the_answer(wire: str) -> None:
-    turn = turn_of(wire, THREE, Counting())
-    at_once(turn.run("Go."))
-    history = turn.state.history()
-    kinds = [type(message) for message in history if isinstance(message, (Assistant, ToolResults))]
-    assert kinds == [Assistant, ToolResults, Assistant]
-    assert [result.name for result in results(turn)] == ["look", "post", "count"]
-    playing.assert_legal(turn)
-
-
-@on_every_wire
 def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str) -> None:
     log, counting = RecordingObserver(), Counting()
     lost = Turn(Emulated(wire, THREE, fails={1: ConnectionError("gone")}), counting.tools(), observers=[log], id="once")
@@ -147,19 +141,6 @@ def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str
     assert again.outcome.termination == "natural_completion"
     assert counting.names == ["look", "post", "count"]
     playing.assert_legal(again)
-
-
-@on_every_wire
-def test_DUP_02_a_failed_tool_is_not_called_again(wire: str) -> None:
-    def broken(**_: Any) -> None:
-        raise OSError("disk full")
-
-    counting = Counting(post=broken)
-    turn = turn_of(wire, THREE, counting)
-    at_once(turn.run("Go."))
-    assert counting.names.count("post") == 1
-    assert [error for _, error in answers(turn)] == [False, True, False]
-    playing.assert_legal(turn)
 
 
 @on_every_wire

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.orchestration.staging import Sequenced
 from tests.turns.playing import (
     WIRES,
     Counting,
@@ -38,7 +37,7 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import acknowledge
 from toolparity.turns.narration.narrating_provider import NarratingProvider
 from toolparity.turns.narration.narrator import Narrator
-from toolparity.turns.orchestration import ContextBuilder, Coordinator
+from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.turn import Turn
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
@@ -64,7 +63,7 @@ class Narrating(Emulated):
         return super()._chunks(body)
 
 
-TOOLS = ("list_appointments", "open_invoices")
+TOOLS = ("crm.list_appointments", "crm.open_invoices")
 
 
 def broken() -> Any:
@@ -83,7 +82,7 @@ def turn_of(decider: Emulated, narrator: Emulated, offered: Tools, **options: An
 
 
 UNUSED = [Say("Not used.")]
-DECISION = script([call("list_appointments"), call("open_invoices")], UNUSED, tools=TOOLS)
+DECISION = script([call("crm.list_appointments"), call("crm.open_invoices")], UNUSED, tools=TOOLS)
 
 
 @on_every_wire
@@ -102,8 +101,8 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     assert narrator.given == {
         "userMessage": "Go.",
         "toolResults": [
-            {"toolName": "list_appointments", "result": APPOINTMENTS},
-            {"toolName": "open_invoices", "result": [{"id": "inv_001", "amount": 150}]},
+            {"toolName": "crm.list_appointments", "result": APPOINTMENTS},
+            {"toolName": "crm.open_invoices", "result": [{"id": "inv_001", "amount": 150}]},
         ],
         "contextHint": (
             "Report the results of looking up your upcoming appointments and checking your billing, in this order, as "
@@ -118,7 +117,9 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     assert_legal(turn)
 
 
-RESEARCH = script([call("list_appointments")], [Think("The billing, too."), call("open_invoices")], UNUSED, tools=TOOLS)
+RESEARCH = script(
+    [call("crm.list_appointments")], [Think("The billing, too."), call("crm.open_invoices")], UNUSED, tools=TOOLS
+)
 FIRST = "Report the results of looking up your upcoming appointments, naturally."
 
 
@@ -129,7 +130,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
     turn = turn_of(decider, narrator, offered)
     events = at_once(play(turn))
     report, answer = narrator.inputs
-    assert report["toolResults"] == [{"toolName": "list_appointments", "result": APPOINTMENTS}]
+    assert report["toolResults"] == [{"toolName": "crm.list_appointments", "result": APPOINTMENTS}]
     assert report["contextHint"] == f"{FIRST} Then say what is done next: checking your billing. Promise no result."
     assert [result["toolName"] for result in answer["toolResults"]] == list(TOOLS)
     assert "is done next" not in answer["contextHint"]
@@ -152,7 +153,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
 
 
 def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
-    rounds = [[call("list_appointments")], [Say("Now your billing."), call("open_invoices")], UNUSED]
+    rounds = [[call("crm.list_appointments")], [Say("Now your billing."), call("crm.open_invoices")], UNUSED]
     narrator, offered = Narrating("openai.chat"), tools()
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     events = at_once(play(turn))
@@ -168,12 +169,12 @@ def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
 
 
 def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None:
-    rounds = [[call("open_invoices")], [call("list_appointments")], UNUSED]
+    rounds = [[call("crm.open_invoices")], [call("crm.list_appointments")], UNUSED]
     narrator, offered = Narrating("openai.chat"), tools(broken)
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     at_once(play(turn))
     [answer] = narrator.inputs
-    assert [result["toolName"] for result in answer["toolResults"]] == ["open_invoices", "list_appointments"]
+    assert [result["toolName"] for result in answer["toolResults"]] == ["crm.open_invoices", "crm.list_appointments"]
     assert "This failed: checking your billing." in answer["contextHint"]
 
 
@@ -230,12 +231,12 @@ class Deciding(Emulated):
     second: Response
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
-        if self.bodies:
+        if not self.bodies:
+            async for chunk in super().ask(body):
+                yield chunk
+        else:
             self.bodies.append(body)
             yield self.second
-            return
-        async for chunk in super().ask(body):
-            yield chunk
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_an_answer_that_is_not_only_about_the_results_is_the_first_models(
     ("invoices", "options", "error", "hint"),
     [
         (broken, {}, "the billing service is down", "This failed: checking your billing."),
-        (lambda: [], {"limit": 1}, "not executed", ""),
+        (lambda: [{}], {"limit": 1}, "not executed", ""),
     ],
 )
 def test_a_failed_or_dropped_call_does_not_affect_the_narration_of_the_others(
@@ -337,21 +338,6 @@ def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> No
     assert_legal(turn)
 
 
-@on_every_wire
-def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) -> None:
-    names = ("crm.listUpcomingAppointments", "crm.getOpenInvoices")
-    hints = ("looking up your upcoming appointments", "checking your billing")
-    offered = Tools(
-        Tool(name=name, function=lambda: APPOINTMENTS, waiting_hint=hint)
-        for name, hint in zip(names, hints, strict=True)
-    )
-    narrator = Narrating(wire)
-    decider = Emulated(wire, script([call(name) for name in names], UNUSED, tools=names))
-    at_once(play(turn_of(decider, narrator, offered)))
-    assert [tool_result["toolName"] for tool_result in narrator.given["toolResults"]] == list(names)
-    assert "looking up your upcoming appointments and checking your billing" in narrator.given["contextHint"]
-
-
 @pytest.mark.thorough(keep=2, per="{termination}")
 @pytest.mark.parametrize(
     ("options", "termination"), [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")]
@@ -360,8 +346,8 @@ def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) 
 def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
     wire: str, options: dict[str, Any], termination: str
 ) -> None:
-    offered = Tools([Tool(name="open_invoices", function=broken, waiting_hint="checking your billing")])
-    decider = Emulated(wire, script([call("open_invoices")], UNUSED, tools=["open_invoices"]))
+    offered = Tools([Tool(name="crm.open_invoices", function=broken, waiting_hint="checking your billing")])
+    decider = Emulated(wire, script([call("crm.open_invoices")], UNUSED, tools=["crm.open_invoices"]))
     narrator = Narrating(wire, "I could not check your billing: the service is down.")
     turn = turn_of(decider, narrator, offered, **options)
     at_once(play(turn))
@@ -379,19 +365,3 @@ def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) ->
     [acknowledged] = only(events, turn_events.Acknowledged)
     assert (acknowledged.text, acknowledged.spoken) == (acknowledgement, True)
     assert acknowledged.seq < only(events, turn_events.CallStarted)[0].seq
-
-
-@on_every_wire
-def test_the_narrator_receives_the_users_text_despite_a_briefing(wire: str) -> None:
-    """An orchestrated turn adds a briefing of older rounds after the user's text."""
-    before = turn_of(Emulated(wire, DECISION), Narrating(wire), tools())
-    at_once(play(before))
-    narrator, offered = Narrating(wire), tools()
-    provider = NarratingProvider(Sequenced(wire, DECISION), Narrator(narrator), offered)
-    coordinator = Coordinator(provider, offered, context=ContextBuilder(1))
-    done = at_once(coordinator.run(before.outcome.next("And now, once more?")))
-    assert coordinator.built is not None
-    assert coordinator.built.briefed
-    assert done.answer == ANSWER
-    assert narrator.given["userMessage"].splitlines()[:2] == ["Go.", "And now, once more?"]
-    assert len(narrator.given["toolResults"]) == 2

@@ -11,13 +11,10 @@ import pytest
 
 from toolparity import ToolCall
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult
-from toolparity.turns.execution.executor import Executor, FinishedCall
 from toolparity.turns.execution.tool_results import ToolFailed, rendered
-from toolparity.turns.execution.tools import Tools
 from toolparity.turns.execution.typed.injection import current_call
 
-from .executing import asked, raising, ran, texts, tool
-from .playing import at_once
+from .executing import asked, raising, raising_later, ran, texts, tool
 
 # outcomes
 
@@ -47,13 +44,13 @@ def _takes_others(**given: Any) -> Any:
 
 _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "raises": (raising(KeyError("y")), "raised", "Tool 'bad' failed: KeyError: 'y'"),
-    "raises async": (_raise_async(ValueError("no")), "raised", "Tool 'bad' failed: ValueError: no"),
+    "raises async": (raising_later(ValueError("no")), "raised", "Tool 'bad' failed: ValueError: no"),
     "fails in its own words": (raising(ToolFailed("File not found: /x")), "failed", "File not found: /x"),
     "exits": (raising(SystemExit(3)), "raised", "Tool 'bad' failed: SystemExit: 3"),
-    "exits async": (_raise_async(SystemExit(3)), "raised", "Tool 'bad' failed: SystemExit: 3"),
+    "exits async": (raising_later(SystemExit(3)), "raised", "Tool 'bad' failed: SystemExit: 3"),
     "interrupts": (raising(KeyboardInterrupt()), "raised", "Tool 'bad' failed: KeyboardInterrupt"),
-    "interrupts async": (_raise_async(KeyboardInterrupt()), "raised", "Tool 'bad' failed: KeyboardInterrupt"),
-    "cancels itself": (_raise_async(asyncio.CancelledError()), "raised", "Tool 'bad' failed: CancelledError"),
+    "interrupts async": (raising_later(KeyboardInterrupt()), "raised", "Tool 'bad' failed: KeyboardInterrupt"),
+    "cancels itself": (raising_later(asyncio.CancelledError()), "raised", "Tool 'bad' failed: CancelledError"),
     "stops an iteration": (raising(StopIteration("x")), "raised", "Tool 'bad' failed: StopIteration: x"),
     "raises what cannot be read": (raising(_Unreadable()), "raised", "Tool 'bad' failed: _Unreadable"),
     "hangs async": (_hang, "timeout", "Tool execution timed out after 0.05s."),
@@ -126,6 +123,8 @@ def test_parts_beyond_the_size_limit_are_left_out() -> None:
     ]
     result, _ = rendered(asked("give"), [MediaPart("image", data="c" * 60)], 10)
     assert result.parts == [TextPart("[image of 60 characters left out: the limit is 10]")]
+    result, _ = rendered(asked("give"), ValueError("x" * 5000), 100)
+    assert len(result.parts[0].text) < 200  # type: ignore[union-attr]
 
 
 # arguments
@@ -152,14 +151,11 @@ def test_a_tool_can_read_its_call_and_report_progress() -> None:
         context.progress({"done": 1})
         return f"{context.call_id} {context.turn} {context.round} {len(context.key)}"
 
-    async def run() -> list[FinishedCall]:
-        executor = Executor(Tools([tool(work)]))
-        finished_calls = await executor.run(
-            [asked("work")], turn="t", round=2, on_progress=lambda call, data: progress.append((call.id, data))
-        )
-        await asyncio.sleep(0)
-        return finished_calls
+    def kept(call: ToolCall, data: Any) -> None:
+        progress.append((call.id, data))
 
-    assert texts(at_once(run())) == [("returned", "call_work t 2 32")]
+    assert texts(ran([asked("work")], tool(work), turn="t", round=2, on_progress=kept)) == [
+        ("returned", "call_work t 2 32")
+    ]
     assert progress == [("call_work", {"done": 1})]
     assert current_call.get(None) is None

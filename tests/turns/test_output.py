@@ -12,13 +12,12 @@ import pytest
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
 from toolparity.turns import Agent, Turn, dump, load
-from toolparity.turns.errors import InvalidTool, OutputUnfit
-from toolparity.turns.machine.state import TurnState
 from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.errors import InvalidTool, OutputUnfit
 from toolparity.turns.output import output_type
 from toolparity.turns.request import ROUND_GUIDANCE
 
-from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, script
+from .playing import Emulated, Round, Say, assert_legal, at_once, call, on_every_wire, script
 from .typed_functions import Item, Point
 
 
@@ -68,9 +67,20 @@ def test_a_model_that_answers_otherwise_gets_the_problems_and_is_asked_again(wir
     assert "it is not JSON" in first
     assert "Expected `str`, got `int` - at `$.boat`" in second
     assert_legal(turn)
+    resumed = Turn(turn.provider, output=Booking, state=load(dump(turn.state)))
+    assert resumed.outcome.output == BOOKING
+    schema = {"type": "object", "required": ["boat"]}
+    coordinator = Coordinator(corrected('{"boot": 1}', '{"boat": 1}', output=schema, wire=wire), output=schema)
+    at_once(coordinator.run("Go."))
+    assert coordinator.turn.outcome.output == {"boat": 1}
+    assert "'boat' is a required property" in corrections(coordinator.turn)[0]
 
 
 def test_an_answer_that_never_fits_ends_the_turn_and_raises_when_it_is_read() -> None:
+    for options, asked in (({}, 3), ({"budget": 1}, 1)):  # a used up budget allows no correction
+        provider = corrected("no", "no", "no", "no", wire="anthropic.messages")
+        outcome = at_once(Turn(provider, output=Booking, **options).run("Go."))
+        assert len(provider.bodies) == asked
     provider = corrected("no", "no", "no", "no")
     outcome = at_once(Turn(provider, output=Booking).run("Go."))
     assert (outcome.termination, outcome.text, len(provider.bodies)) == ("natural_completion", "no", 3)
@@ -113,5 +123,3 @@ def test_a_conversation_repeats_neither_the_instructions_nor_the_type() -> None:
     outcome = at_once(conversation.send("Again?"))
     assert outcome.output == BOOKING
     assert [type(message).__name__ for message in outcome.state.request.messages[:2]] == ["System", "User"]
-
-

@@ -16,12 +16,12 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events
 from toolparity.turns.machine.state import Termination
 
-from .playing import WIRES, Emulated, Round, Say, at_once, call, script
+from .playing import Emulated, Round, Say, at_once, call, on_every_wire, script
 
 PAGE = "turns.md"
 BOTH = script(
     [call("appointments", customer="c-1"), call("billing", customer="c-1")],
-    [Say("You come on Friday; what you owe cannot be told before 8:00.")],
+    [Say("You come on Friday; the bill is known at 8:00.")],
     tools=("appointments", "billing"),
 )
 
@@ -36,19 +36,16 @@ def names() -> dict[str, Any]:
 
 
 @pytest.mark.page("docs/pages/turns.md")
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_page_example_of_an_agent_runs_three_typed_tools_on_every_wire(names: dict[str, Any], wire: str) -> None:
     calls = [call("find_boat", harbour="Horta"), call("book", boat="Ana", day="2026-11-23"), call("price", boat="Ana")]
     provider = Emulated(wire, script(calls, [Say("Done.")], tools=("find_boat", "book", "price")))
     outcome = at_once(names["charter"](provider, "Go."))
     results = [result.parts[0] for result in outcome.state.rounds[0].tool_results]
-    assert [part.value for part in results] == [["Ana", "Flor"], {"boat": "Ana", "weekday": "Monday"}, 120.0]
-
-
-def test_the_page_example_of_an_agent_has_at_most_twelve_lines() -> None:
     first = next(iter(blocks(PAGE))).text
     assert "Agent(provider, [find_boat, book, price]" in first
     assert len([line for line in first.splitlines() if line.strip()]) <= 12
+    assert [part.value for part in results] == [["Ana", "Flor"], {"boat": "Ana", "weekday": "Monday"}, 120.0]
 
 
 def test_the_page_example_of_a_conversation_books_with_the_history(names: dict[str, Any]) -> None:
@@ -58,18 +55,11 @@ def test_the_page_example_of_a_conversation_books_with_the_history(names: dict[s
     assert at_once(names["talk"](Emulated("openai.chat", played))).text == "Booked."
 
 
-@pytest.mark.parametrize("messages", ["Go.", [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]])
-def test_the_page_example_of_a_turn_takes_messages_of_another_wire(names: dict[str, Any], messages: Any) -> None:
-    provider = Emulated("openai.responses", script([Say("Two.")]))
-    assert at_once(names["watch"](provider, messages)).text == "Two."
-
-
-def test_the_page_example_of_a_typed_answer_returns_the_type(names: dict[str, Any]) -> None:
+def test_the_page_examples_of_messages_of_another_wire_a_typed_answer_and_injection(names: dict[str, Any]) -> None:
+    for messages in ("Go.", [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]):
+        assert at_once(names["watch"](Emulated("openai.responses", script([Say("Two.")])), messages)).text == "Two."
     provider = Emulated("openai.chat", script([Say('{"boat": "Ana", "day": "2026-11-27"}')]))
     assert at_once(names["booked"](provider, "Go.")).day.year == 2026
-
-
-def test_the_page_example_injects_an_object_and_returns_a_dataclass(names: dict[str, Any]) -> None:
     provider = Emulated("openai.chat", script([call("pay", number=7)], [Say("Paid.")], tools=("pay",)))
     outcome = at_once(names["paid"](provider, "Go."))
     assert outcome.state.rounds[0].tool_results[0].parts[0].value == {"number": 7, "due": "2026-03-01"}
@@ -79,7 +69,7 @@ def test_the_page_example_runs_both_tools_and_returns_their_results(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = at_once(names["run"](Emulated("openai.chat", BOTH), "Go."))
-    assert outcome.text == "You come on Friday; what you owe cannot be told before 8:00."
+    assert outcome.text == "You come on Friday; the bill is known at 8:00."
     successful, failed = outcome.state.rounds[0].tool_results
     assert not successful.is_error
     assert (failed.is_error, failed.parts[0].text) == (True, "the billing system is closed until 8:00")
@@ -87,11 +77,8 @@ def test_the_page_example_runs_both_tools_and_returns_their_results(
 
 
 def test_the_page_example_decides_a_call_in_another_process(names: dict[str, Any]) -> None:
-    asks = script(
-        [call("close_account", customer="c-1"), call("close_account", customer="c-2")],
-        [Say("Done.")],
-        tools=("close_account",),
-    )
+    calls = [call("close_account", customer=customer) for customer in ("c-1", "c-2")]
+    asks = script(calls, [Say("Done.")], tools=("close_account",))
     provider = Emulated("anthropic.messages", asks)
     (waiting,), kept = at_once(names["ask"](provider, "Go."))
     assert waiting.arguments == {"customer": "c-2"}
@@ -121,17 +108,14 @@ def test_the_page_example_of_an_early_exit_leaves_a_legal_conversation(names: di
 
 
 def test_the_page_example_acknowledges_the_calls_and_narrates_the_results(names: dict[str, Any]) -> None:
-    def narrate(words: str) -> Any:
-        class Narrates:
-            wire, name, model = "openai.chat", "openai", "small"
+    class Narrates:
+        wire, name, model = "openai.chat", "openai", "small"
 
-            async def ask(self, body: Any) -> Any:
-                assert "the billing system is closed until 8:00" in json.dumps(body)
-                yield json.dumps(chat_body(finish="stop", content=words)).encode()
+        async def ask(self, body: Any) -> Any:
+            assert "the billing system is closed until 8:00" in json.dumps(body)
+            yield json.dumps(chat_body(finish="stop", content="Friday at ten.")).encode()
 
-        return Narrates()
-
-    turn_events = at_once(names["narrated_events"](Emulated("openai.chat", BOTH), narrate("Friday at ten."), "Go."))
+    turn_events = at_once(names["narrated_events"](Emulated("openai.chat", BOTH), Narrates(), "Go."))
     kinds = [type(event) for event in turn_events]
     acknowledgement = next(event for event in turn_events if isinstance(event, events.Acknowledged))
     assert acknowledgement.text == "Looking up your appointments and checking your billing."

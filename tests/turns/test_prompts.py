@@ -14,7 +14,7 @@ from toolparity.normalizer.requests import read_request
 from toolparity.turns import Turn
 from toolparity.turns.prompts import request_of
 
-from .playing import WIRES, Emulated, Say, assert_legal, at_once, script
+from .playing import WIRES, Emulated, assert_legal, at_once, script
 
 SCENARIOS = ("appointments-and-billing", "single-call")
 

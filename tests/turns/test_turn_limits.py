@@ -11,7 +11,7 @@ from toolparity import Usage
 from toolparity.normalizer.errors import PolicyError
 from toolparity.turns import Prices, Turn, dump, load
 
-from .playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, script
+from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, script
 
 PRICES = Prices(input=3.0, output=15.0, cached_input=0.3, cache_write=3.75)
 
@@ -40,6 +40,7 @@ def test_a_turn_ends_when_its_cost_is_reached(wire: str) -> None:
     assert outcome.cost == PRICES.cost(outcome.usage)
     assert outcome.cost is not None
     assert outcome.cost > 0.000001
+    assert load(dump(outcome.state)).settings.prices == PRICES
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,10 @@ def test_the_timer_of_a_turn_ends_with_its_run() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"policy": "none"}, "policy"),
+        ({"limit": -1}, "limit must be >= 0"),
+        ({"max_rounds": -1}, "max_rounds must be >= 0"),
+        ({"budget": -5}, "budget must be"),
         ({"max_cost": 1.0}, "max_cost needs prices"),
         ({"max_calls": -1}, "max_calls must be >= 0"),
         ({"seconds": -1.0}, "seconds must be >= 0"),
