@@ -12,7 +12,6 @@ import pytest
 
 from tests.normalizer.recorded.rows import rows
 from tests.turns import playing
-from tests.turns.playing import Counting, Emulated, Say, Think, at_once, call, on_every_wire
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts
@@ -25,6 +24,8 @@ from toolparity.turns.block_rows import TEXT_TYPES, row_of
 from toolparity.turns.block_tracker import BlockTracker
 from toolparity.turns.machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted
 from toolparity.turns.turn import Turn
+
+from .playing import Counting, Emulated, Say, Think, at_once, call, on_every_wire
 
 
 def track(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:

@@ -26,7 +26,6 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.support.wires import PLAYED_WIRES as WIRES
-from tests.turns.playing import Fault, Round, Say, at_once, call, on_every_wire, script
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
@@ -39,6 +38,8 @@ from toolparity.turns.clients.xai_grpc import Client as GrpcClient
 from toolparity.turns.provider import Provider
 from toolparity.turns.request import opening
 from toolparity.turns.retry_after import demanded
+
+from .playing import Fault, Round, Say, at_once, call, on_every_wire, script
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: Without boto3: it refuses members that it does not know, and a request of Converse has none for streaming.

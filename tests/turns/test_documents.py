@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, script
-from tests.turns.scripted import Recorded
 from toolparity import Response, StreamDecoder, select
 from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Refuse, scripts
@@ -23,6 +21,9 @@ from toolparity.turns.events import TurnBlockStop
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.request import opening
 from toolparity.turns.turn import Turn
+
+from .playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, script
+from .scripted import Recorded
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 
@@ -114,8 +115,8 @@ def test_003_round_and_conversation_state_tracking(wire: str) -> None:
 
 
 def test_004_tool_result_propagation() -> None:
-    """004, Tool Result Propagation, 5. Executor Continues LLM Stream, 1. LLM Requests Tool, and 4. Executor Creates
-    tool_result Block: the blocks, and the message history after a tool ran.
+    """004, 1. LLM Requests Tool, 4. Executor Creates tool_result Block, 5. Executor Continues LLM Stream,
+    Tool Result Propagation: the blocks, and the message history after a tool ran.
     """
     rounds = [Say("Let me read it."), call("read_file", path="file.txt")], [Say("Based on the file…")]
     provider = Emulated("anthropic.messages", script(*rounds, tools=["read_file"]))

@@ -12,7 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns import playing
-from tests.turns.playing import (
+from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
+from toolparity.turns import Tool, ToolFailed, Tools
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.machine import state as states
+from toolparity.turns.turn import Turn
+
+from .playing import (
     Counting,
     Emulated,
     RecordingObserver,
@@ -23,11 +29,6 @@ from tests.turns.playing import (
     on_every_wire,
     script,
 )
-from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
-from toolparity.turns import Tool, ToolFailed, Tools
-from toolparity.turns.errors import TurnMisused
-from toolparity.turns.machine import state as states
-from toolparity.turns.turn import Turn
 
 THREE = script([call("look", at=1), call("post", text="a"), call("count", of="ducks")], [Say("Done.")])
 

@@ -8,7 +8,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import (
+from toolparity.cassettes.scripts import Script
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.conversation import TextPart, User
+from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCall, Stop, StopReason, Text
+from toolparity.normalizer.requests import read_request
+from toolparity.turns import events as turn_events
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.narration.narrating_provider import NarratingProvider
+from toolparity.turns.narration.narrator import Narrator
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.turn import Turn
+
+from .playing import (
     WIRES,
     Counting,
     Emulated,
@@ -25,20 +40,6 @@ from tests.turns.playing import (
     play,
     script,
 )
-from toolparity.cassettes.scripts import Script
-from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import TextPart, User
-from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCall, Stop, StopReason, Text
-from toolparity.normalizer.requests import read_request
-from toolparity.turns import events as turn_events
-from toolparity.turns.backoff import Backoff
-from toolparity.turns.execution.tool import Tool
-from toolparity.turns.execution.tools import Tools
-from toolparity.turns.narration.acknowledge import acknowledge
-from toolparity.turns.narration.narrating_provider import NarratingProvider
-from toolparity.turns.narration.narrator import Narrator
-from toolparity.turns.orchestration import Coordinator
-from toolparity.turns.turn import Turn
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import Emulated, Fault, Round, Say, Think, at_once, call, on_every_wire, script
 from toolparity.cassettes.scripts import Refuse
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolResult, User
@@ -20,6 +19,8 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import ModelAcknowledger
 from toolparity.turns.narration.narrator import INSTRUCTIONS, Narrator, input_for, plain
 from toolparity.turns.narration.text_stream import stream_text, text_request
+
+from .playing import Emulated, Fault, Round, Say, Think, at_once, call, on_every_wire, script
 
 ASKED = "Show me my appointments and my billing"
 HINTS = {

@@ -12,8 +12,8 @@ import pytest
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
 from toolparity.turns import Agent, Turn, dump, load
-from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.errors import InvalidTool, OutputUnfit
+from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.output import output_type
 from toolparity.turns.request import ROUND_GUIDANCE
 

@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import WIRES, assert_legal, at_once, play
-from tests.turns.scripted import Recorded, skeleton
-from tests.turns.test_clients import reach
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
@@ -21,6 +18,10 @@ from toolparity.normalizer import json_codec
 from toolparity.turns.narration.acknowledge import acknowledge
 from toolparity.turns.provider import Provider
 from toolparity.turns.turn import Turn
+
+from .playing import WIRES, assert_legal, at_once, play
+from .scripted import Recorded, skeleton
+from .test_clients import reach
 
 #: Scripts that can be played on all wires.
 COMMON = [id for id, script in scripts().items() if all(SURFACES[wire].plays(script) for wire in WIRES)]

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from toolparity import StreamDecoder
-from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity import Choice, Response, Stop, StreamDecoder, Text
+from toolparity.cassettes.scripts import Refuse, ScriptedCall
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.requests import read_request
+from toolparity.turns import events as turn_events
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, Say, Think, at_once, call, kinds, on_every_wire, rows, script
+from .playing import (
+    WIRES,
+    Counting,
+    Emulated,
+    Round,
+    Say,
+    ServerCall,
+    Think,
+    at_once,
+    call,
+    kinds,
+    on_every_wire,
+    only,
+    rows,
+    script,
+)
 
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks.")])
 
@@ -58,8 +78,8 @@ def test_the_rows_of_a_turn_are_the_same_on_every_wire() -> None:
 
 @on_every_wire
 def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> None:
-    """000, Gateway Loop; 003, Current Problem, Core Architecture Changes, Modified `generate_response` Method,
-    Context Preservation Between API Calls, Testing Strategy: a second call can follow, the first is remembered.
+    """000, Gateway Loop; 003, Current Problem, Core Architecture Changes, Context Preservation Between API Calls,
+    Modified `generate_response` Method Structure, Testing Strategy: a second call can follow, the first is remembered.
     """
     played = script([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
     _, _, provider = run(wire, played)
@@ -113,3 +133,239 @@ def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> Non
     assert seen == [1, 3, 5]
     assert [len(body["messages"]) for body in provider.bodies] == [1, 3, 3]
     assert len(turn.state.history()) == 5
+
+
+@on_every_wire
+def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> None:
+    played = script([call("look", at=1)], [call("look", at=2)], [Say("That is all I found."), call("look", at=3)])
+    counting = Counting()
+    turn, events, provider = run(wire, played, counting, max_rounds=2)
+    last = read_request(provider.bodies[-1], wire, provider=provider.name)
+    if wire == "ollama.chat":  # without a tool choice, no tool is declared
+        assert last.tools == []
+    else:  # Converse has no such choice, and demands the tools of its history
+        assert last.tool_choice == (None if wire == "bedrock.converse" else ToolChoice("none"))
+        assert [tool.name for tool in last.tools] == ["look", "count", "post"]
+    assert counting.names == ["look", "look"]
+    assert turn.outcome.termination == "max_rounds_reached"
+    assert turn.outcome.text == "That is all I found."
+    assert turn.outcome.written
+    assert [event.last for event in only(events, turn_events.RoundStarted)] == [False, False, True]
+    playing.assert_legal(turn)
+
+
+@on_every_wire
+def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
+    """The provider ignores `tool_choice: none`. The emulated one does not, so it receives a request without it."""
+    played = script([call("look", at=1)], [call("look", at=2)], [Say("Well.")])
+
+    class Stubborn(Emulated):
+        async def ask(self, body: Any) -> Any:
+            request = read_request(body, wire, provider=self.name)
+            if request.tool_choice == ToolChoice("none") and len(self.bodies) < 3:
+                body = playing.write(request, tool_choice=ToolChoice("auto"))
+            async for piece in super().ask(body):
+                yield piece
+
+    counting = Counting()
+    turn = Turn(Stubborn(wire, played), counting.tools(), max_rounds=1)
+    events = at_once(playing.play(turn))
+    assert counting.names == ["look"]
+    refused = only(events, turn_events.CallsKnown)[-1].rejected
+    assert [ref.name for ref in refused] == ["look"]
+    assert refused[0].reason is not None
+    assert "at its end" in refused[0].reason
+    assert turn.outcome.text == "Well."
+    assert turn.outcome.termination == "max_rounds_reached"
+    playing.assert_legal(turn)
+
+
+@on_every_wire
+def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wire: str) -> None:
+    played = script([call("look", at=1)], [call("look", at=2)], [call("look", at=3)])
+    turn, events, _ = run(wire, played, max_rounds=1)
+    outcome = turn.outcome
+    assert outcome.termination == "max_rounds_reached"
+    assert not outcome.written
+    assert "look ran" in outcome.text
+    assert isinstance(events[-1], turn_events.TurnComplete)
+    playing.assert_legal(turn)
+
+
+@on_every_wire
+def test_if_all_tools_fail_the_turn_ends_with_the_errors_or_the_model_answers(wire: str) -> None:
+    """003, Tool Execution and Error Handling: `on_all_failed`."""
+    for option, termination, written in (
+        ("stop", "all_tools_failed", False),
+        ("answer", "all_tools_failed", True),
+        ("continue", "natural_completion", True),
+    ):
+        counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
+        turn, events, provider = run(wire, TWO, counting, on_all_failed=option)
+        assert (turn.outcome.termination, turn.outcome.written) == (termination, written)
+        assert isinstance(events[-1], turn_events.TurnComplete if written else turn_events.TurnFailed)
+        if option == "stop":
+            assert "look failed: Tool 'look' failed: ZeroDivisionError: division by zero" in turn.outcome.text
+            assert "count failed" in turn.outcome.text
+            assert len(provider.bodies) == 1
+        elif wire == "anthropic.messages":
+            assert provider.bodies[-1].get("tool_choice") == ({"type": "none"} if option == "answer" else None)
+        playing.assert_legal(turn)
+
+
+@on_every_wire
+def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
+    """003, Tool Execution and Error Handling; 004, Tool Execution Fails: an error result, and the model continues."""
+    turn, events, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
+    assert turn.outcome.termination == "natural_completion"
+    results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
+    texts = [(result.is_error, result.parts[0].text) for result in results]
+    assert texts[0] == (False, "look ran")
+    assert texts[1] == (True, "Tool 'count' failed: ZeroDivisionError: division by zero")
+    content = {"content": texts[1][1], "is_error": True}
+    assert rows(events)[-2][1:] == ("tool_result", None, {"tool_use_id": turn.state.rounds[0].calls[1].id, **content})
+
+
+@on_every_wire
+def test_a_refused_filtered_or_truncated_answer_ends_the_turn_with_its_text_and_runs_no_calls(wire: str) -> None:
+    cases: list[tuple[Any, str, str]] = [(Round([Say("In the year")], ending="length"), "incomplete", "In the year")]
+    if "refusal" in SURFACES[wire].able:
+        cases.append(([Refuse("I would rather not.")], "refused", "I would rather not."))
+    if wire == "openai.chat":
+        cases.append((Round([Say("So."), call("look")], ending="content_filter"), "refused", "So."))
+    for played, termination, text in cases:
+        counting = Counting()
+        turn, _, _ = run(wire, script(played), counting)
+        assert (turn.outcome.termination, turn.outcome.text, counting.ran) == (termination, text, [])
+        playing.assert_legal(turn)
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if "argument text" not in SURFACES[wire].lacks])
+def test_a_truncated_call_gets_a_result_and_is_never_run(wire: str) -> None:
+    counting = Counting()
+    cut = Round([Say("Wait."), ScriptedCall("look", arguments_text='{"at": ')], ending="length")
+    turn, events, _ = run(wire, script(cut), counting)
+    assert (turn.outcome.termination, counting.ran) == ("incomplete", [])
+    assert [ref.name for ref in only(events, turn_events.CallsKnown)[0].rejected] == ["look"]
+    plan = ["thinking"] * (wire == "cohere.chat")
+    assert [row[1] for row in rows(events)] == [*plan, "text", "tool_use", "tool_result"]
+    playing.assert_legal(turn)
+
+
+def test_a_turn_continues_after_a_pause_of_the_provider() -> None:
+    search = ServerCall("web_search", {"query": "logs"}, hits=[])
+    paused = script(
+        Round([Say("I am searching."), search], ending="pause"), [Say(" They begin in 1890.")], hosted=["web_search"]
+    )
+    request = playing.opening(paused, "anthropic.messages")
+    provider = Emulated("anthropic.messages", paused)
+    turn = Turn(provider, Counting().tools())
+    at_once(turn.run(request))
+    assert turn.outcome.termination == "natural_completion"
+    assert turn.outcome.text == "I am searching. They begin in 1890."
+    assert len(provider.bodies) == 2
+    assert turn.state.pauses == 1
+
+
+def test_too_many_pauses_end_the_turn() -> None:
+    class Pauses:
+        wire, name, model = "anthropic.messages", "anthropic", "claude-haiku-4-5"
+        asked = 0
+
+        async def ask(self, _: Any) -> Any:
+            self.asked += 1
+            choice = Choice(0, [Text(f"{self.asked}.")], Stop("pause", "pause_turn"))
+            yield Response(self.wire, self.name, "msg", self.model, [choice])
+
+    provider = Pauses()
+    turn = Turn(provider)
+    at_once(turn.run("Go."))
+    assert turn.outcome.termination == "incomplete"
+    assert provider.asked == turn.state.settings.max_pauses + 1
+    assert turn.outcome.text == "1.2.3.4.5.6.7.8.9."
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])  # there, the request must enable usage
+def test_an_exceeded_budget_ends_the_turn_before_any_further_call(wire: str) -> None:
+    counting = Counting()
+    turn, events, provider = run(wire, TWO, counting, budget=10)
+    assert (turn.outcome.termination, counting.ran, len(provider.bodies)) == ("budget_exceeded", [], 1)
+    assert turn.outcome.text == "Let me see."
+    assert all("budget" in str(ref.reason) for ref in only(events, turn_events.CallsKnown)[0].rejected)
+    playing.assert_legal(turn)
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])
+def test_usage_is_summed_over_the_rounds(wire: str) -> None:
+    """003, Modified `generate_response` Method Structure: the statistics of the rounds."""
+    turn, _, _ = run(wire, TWO)
+    parts = [round.usage for round in turn.state.rounds]
+    assert turn.outcome.usage is not None
+    assert turn.outcome.usage.input_tokens == sum(usage.input_tokens or 0 for usage in parts if usage is not None)
+    assert turn.outcome.usage.output_tokens == sum(usage.output_tokens or 0 for usage in parts if usage is not None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "positions", "ran", "suspected"),
+    [(None, [1] * 4, 4, [(3, False), (4, False)]), (2, [1] * 4, 2, [(3, True)]), (2, range(4), 4, [])],
+)
+def test_repeated_identical_calls_are_reported_and_stopped_at_the_limit(
+    limit: int | None, positions: Any, ran: int, suspected: list[Any]
+) -> None:
+    played = script(*([call("look", at=position)] for position in positions), [Say("Done.")])
+    counting = Counting()
+    turn, events, provider = run("anthropic.messages", played, counting, loop_limit=limit)
+    assert [(event.times, event.stopped) for event in only(events, turn_events.LoopSuspected)] == suspected
+    assert len(counting.ran) == ran
+    stopped = ran < 4
+    assert turn.outcome.termination == ("loop_detected" if stopped else "natural_completion")
+    assert provider.bodies[-1].get("tool_choice") == ({"type": "none"} if stopped else None)
+    playing.assert_legal(turn)
+
+
+@on_every_wire
+def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
+    wire: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """000, What Happens Now, Why This Matters, Logging Improvement, Recommendation; 002, Considerations: limits."""
+    calls = [call("look", at=n) for n in range(4)]
+    counting = Counting()
+    with caplog.at_level(logging.WARNING, logger="toolparity"):
+        _, events, provider = run(wire, script(calls, [Say("Three.")]), counting, limit=3)
+    assert [arguments for _, arguments in counting.ran] == [{"at": 0}, {"at": 1}, {"at": 2}]
+    (dropped,) = only(events, turn_events.Dropped)
+    assert (dropped.total, len(dropped.processing), len(dropped.dropped)) == (4, 3, 1)
+    assert "4 tool calls returned, processing 3, dropped 1" in caplog.text
+    assert caplog.text.count("look (") == 4
+    results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
+    assert len(results) == 4
+    assert results[3].parts == [TextPart("This call was not executed: the limit is 3.")]
+    assert [row[3]["is_error"] for row in rows(events) if row[1] == "tool_result"] == [False, False, False, True]
+
+
+@on_every_wire
+def test_under_first_one_call_runs_and_the_request_disables_parallel_calls(wire: str) -> None:
+    counting = Counting()
+    turn, _, provider = run(wire, TWO, counting, policy="first")
+    assert counting.names == ["look"]
+    has_switch = "single" in SURFACES[wire].able
+    assert read_request(provider.bodies[0], wire, provider=provider.name).parallel is (False if has_switch else None)
+    assert turn.outcome.termination == "natural_completion"
+
+
+def test_a_budget_without_reported_usage_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="toolparity"):
+        turn, _, _ = run("openai.chat", TWO, budget=10)  # streamed without usage: the request did not ask for it
+    assert turn.outcome.termination == "natural_completion"
+    assert "the budget of turn turn-1 is not enforced" in caplog.text
+
+
+def test_a_required_tool_choice_applies_only_to_the_first_round() -> None:
+    provider = Emulated("openai.chat", TWO)
+    turn = Turn(provider, Counting().tools())
+    request = Request("openai.chat", None, [User([TextPart("Go.")])], tool_choice=ToolChoice("required"))
+    at_once(turn.run(request))
+    assert [body.get("tool_choice") for body in provider.bodies] == ["required", None]

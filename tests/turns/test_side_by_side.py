@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from docs.generate import agent_trials
-from tests.turns.playing import WIRES, Say, at_once, call, script
-from tests.turns.test_clients import reach
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.turns import Agent
 from toolparity.turns.outcome import Outcome
+
+from .playing import WIRES, Say, at_once, call, script
+from .test_clients import reach
 
 SEEN = json.loads(agent_trials.SEEN.read_text())
 CALLS = [call(name, **arguments) for name, arguments in agent_trials.CALLS]

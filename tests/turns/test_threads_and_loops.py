@@ -82,7 +82,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages"])
 def test_a_client_ends_with_the_loop_of_run_sync(servers: Servers, wire: str) -> None:
-    from tests.turns.test_clients import reach
+    from .test_clients import reach
 
     provider = reach(servers, wire)
     agent = Agent(provider)
