@@ -68,20 +68,6 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
 
 
 @on_every_wire
-def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: str) -> None:
-    rounds = ([call("look", city="Horta")], [Say("It is fine.")], Round([Say("Yes.")], "Sure?"))
-    provider = Emulated(wire, script(*rounds, tools=["look"]))
-    conversation = Agent(provider, [look], instructions="You know towns.", top_p=1).conversation()
-    assert at_once(conversation.send("Go.")).text == "It is fine."
-    assert at_once(conversation.send("Sure?")).text == "Yes."
-    sent = request_sent(provider, 2)
-    assert texts(sent) == [GUIDED, "Go.", "Sure?"]
-    assert shared(sent)["top_p"] == 1
-    assert conversation.turn is not None
-    assert_legal(conversation.turn)
-
-
-@on_every_wire
 def test_the_system_prompt_of_each_turn_replaces_that_of_the_turn_before(wire: str) -> None:
     rounds = ([Say("1")], Round([Say('"2"')], "B."), Round([Say("3")], "C."), Round([Say("4")], "D."))
     provider = Emulated(wire, script(*rounds, tools=["look"]))

@@ -146,23 +146,6 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
     assert texts == ["Let me see.", "It is there."]
 
 
-def test_cancelling_a_waiting_turn_is_stored_even_if_the_consumer_leaves_at_once() -> None:
-    log = RecordingObserver()
-    provider = Emulated("openai.chat", script([call("look", at=1), call("post")], [Say("Done.")]))
-    turn = Turn(provider, Counting().tools(look={"approval": True}, post={"approval": True}), observers=[log])
-    at_once(turn.run("Go."))
-    turn.cancel("later")
-
-    async def run() -> None:
-        stream = turn.stream()
-        await anext(stream)
-        await stream.aclose()
-
-    at_once(run())
-    assert states.load(log.states[-1]) == turn.state
-    assert isinstance(log.events[-1], turn_events.TurnFailed)
-
-
 def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
     async def run() -> Turn:
         turn = Turn(Emulated("openai.responses", TWO), FaultyTools(Counting().tools(), {"look": Hang()}))

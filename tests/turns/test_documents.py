@@ -100,13 +100,19 @@ def test_002_model_decision_output_where_there_is_none() -> None:
 
 @on_every_wire
 def test_003_round_and_conversation_state_tracking(wire: str) -> None:
-    """003, Round and Conversation State Tracking: number, tools, results, answer and why each round ended."""
+    """003, Round and Conversation State Tracking, Modified `generate_response` Method Structure: number, tools, results,
+    answer, usage and why each round ended.
+    """
     turn = Turn(Emulated(wire, script([Say("Let me see."), *ABC[:2]], [Say("Done.")])), Counting().tools())
     at_once(turn.run("Go."))
     first, second = turn.state.rounds
     assert (first.round_number, first.tools_used, first.termination_reason) == (1, ["look", "count"], None)
     assert (second.round_number, second.tools_used, second.termination_reason) == (2, [], "natural_completion")
     assert [one.name for one in first.tool_results] == ["look", "count"]
+    used = [round.usage.input_tokens or 0 for round in turn.state.rounds if round.usage is not None]
+    if wire != "openai.chat":  # whose streams report the usage only on request
+        assert turn.outcome.usage is not None
+        assert (len(used), turn.outcome.usage.input_tokens) == (2, sum(used))
     plan = ["Reasoning"] * (wire == "cohere.chat")
     assert [type(one).__name__ for one in first.ai_response_content] == [*plan, "Text", "ToolCall", "ToolCall"]
 

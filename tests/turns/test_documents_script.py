@@ -80,18 +80,6 @@ def test_the_headings_are_those_of_the_table_of_flows(output: str) -> None:
         assert set(headings) == listed, document
 
 
-@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
-@pytest.mark.parametrize("document", ["000", "001", "002", "003", "004"])
-def test_the_headings_are_those_of_the_document_in_its_order(output: str, document: str) -> None:
-    text = _seed(document)
-    headings, fenced = [], False
-    for line in text.splitlines():
-        fenced ^= line.startswith("```")
-        if not fenced and (heading := re.match(r"#{2,3} (.+)", line)):
-            headings.append(heading[1].strip())
-    assert printed(output)[document] == headings
-
-
 @pytest.mark.parametrize("document", ["000", "001", "002", "003", "004"])
 def test_the_script_repeats_no_seven_words_of_a_document_besides_headings(document: str) -> None:
     def sequences(text: str) -> set[tuple[str, ...]]:

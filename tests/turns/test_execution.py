@@ -117,20 +117,6 @@ def test_a_remote_schema_reference_is_never_fetched(monkeypatch: pytest.MonkeyPa
 # wrappers
 
 
-def test_a_wrapper_can_replace_a_failed_call_with_another_tool() -> None:
-    async def around(call: ToolCall, run: Any) -> FinishedCall:
-        first: FinishedCall = await run(call)
-        if not first.result.is_error:
-            return first
-        substitute: FinishedCall = await run(asked("outline", call.id, course="x"))
-        return substitute
-
-    tools = [tool(raising(RuntimeError("down")), "search"), tool(lambda course: f"outline of {course}", "outline")]
-    (finished,) = ran([asked("search", "c1")], *tools, executor={"around": around})
-    assert texts([finished]) == [("returned", "outline of x")]
-    assert (finished.result.call_id, finished.result.name) == ("c1", "search")
-
-
 def test_a_wrapper_that_raises_makes_the_call_fail() -> None:
     async def around(call: ToolCall, run: Any) -> FinishedCall:
         raise LookupError("the breaker broke")

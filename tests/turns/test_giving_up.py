@@ -40,28 +40,6 @@ def test_a_timeout_is_logged_in_one_line_and_a_failed_cleanup_with_its_traceback
     assert "RuntimeError: the cleanup failed" in caplog.text
 
 
-def test_a_hanging_thread_is_abandoned_and_counted_until_it_ends() -> None:
-    release = threading.Event()
-    ended_event = threading.Event()
-
-    def stuck() -> None:
-        release.wait(20)
-        ended_event.set()
-
-    async def run() -> None:
-        threads = Threads(most=1)
-        executor = Executor(Tools([tool(stuck, timeout=0.02), tool(lambda: "ran", "next")]), threads=threads)
-        finished_calls = await executor.run([asked("stuck"), asked("next")])
-        assert [finished.outcome for finished in finished_calls] == ["timeout", "returned"]  # the slot is free again
-        assert executor.abandoned == 1
-        release.set()
-        await asyncio.to_thread(ended_event.wait, 20)
-        while executor.abandoned:
-            await asyncio.sleep(0.001)
-
-    at_once(run())
-
-
 def test_no_threads_are_started_when_too_many_hang() -> None:
     release = threading.Event()
 

@@ -155,14 +155,6 @@ def test_late_inputs_are_ignored() -> None:
         assert driver.state is over
 
 
-def test_invalid_inputs_raise_turn_misused() -> None:
-    begun, _ = step(new(), inputs.Begin())
-    decision, result = inputs.CallDecided("c0", True), supplied("c0")
-    for state, wrong in ((begun, inputs.Begin()), *((s, w) for s in (begun, new()) for w in (decision, result))):
-        with pytest.raises(TurnMisused):
-            step(state, wrong)
-
-
 def test_on_error_stop_also_skips_waiting_calls() -> None:
     driver = Driver(new(policy="batch", on_error="stop"))
     driver.apply(

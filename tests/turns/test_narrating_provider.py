@@ -24,7 +24,6 @@ from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.turn import Turn
 
 from .playing import (
-    WIRES,
     Counting,
     Emulated,
     Fault,
@@ -336,25 +335,6 @@ def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> No
     broken = turn.state.rounds[1].response
     assert broken is not None
     assert not broken.complete
-    assert_legal(turn)
-
-
-@pytest.mark.thorough(keep=2, per="{termination}")
-@pytest.mark.parametrize(
-    ("options", "termination"), [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")]
-)
-@pytest.mark.parametrize("wire", WIRES)
-def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
-    wire: str, options: dict[str, Any], termination: str
-) -> None:
-    offered = Tools([Tool(name="crm.open_invoices", function=broken, waiting_hint="checking your billing")])
-    decider = Emulated(wire, script([call("crm.open_invoices")], UNUSED, tools=["crm.open_invoices"]))
-    narrator = Narrating(wire, "I could not check your billing: the service is down.")
-    turn = turn_of(decider, narrator, offered, **options)
-    at_once(play(turn))
-    assert narrator.given["contextHint"].endswith("All of it failed: say so, and why.")
-    assert turn.outcome.text == "I could not check your billing: the service is down."
-    assert turn.outcome.termination == termination
     assert_legal(turn)
 
 

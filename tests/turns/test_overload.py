@@ -100,20 +100,6 @@ def refusal(seconds: int) -> Response:
 # failing tools
 
 
-@on_every_wire
-def test_a_model_receives_the_error_of_its_only_tool_and_can_retry(wire: str) -> None:
-    def missing(path: str) -> str:
-        if path != "b":
-            raise FileNotFoundError("no such file")
-        return "found"
-
-    played = script([call("look", path="a")], [call("look", path="b")], [Say("Here it is.")])
-    outcome = at_once(Turn(Emulated(wire, played), Counting(look=missing).tools()).run("Go."))
-    assert (outcome.termination, outcome.text) == ("natural_completion", "Here it is.")
-    failed, found, _ = outcome.state.rounds
-    assert [result.is_error for round in (failed, found) for result in round.tool_results] == [True, False]
-
-
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> None:
     class Stubborn(Emulated):

@@ -6,14 +6,12 @@ saved JSON.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import TextPart, ToolResults
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidState
 from toolparity.turns.machine import state as states
@@ -176,17 +174,6 @@ def test_a_turn_can_resume_with_another_provider_and_resuming_a_finished_turn_ch
 # JSON
 
 
-def test_a_state_keeps_lone_surrogates_and_large_integers() -> None:
-    counting = Counting(look=lambda **_: "half \ud83d", count=lambda **_: {"big": 2**70})
-    log = RecordingObserver()
-    turn = Turn(Emulated("openai.chat", LONG), counting.tools(), observers=[log])
-    at_once(turn.run("Go."))
-    assert states.load(log.states[-1]).history() == turn.state.history()
-    results = turn.state.history()[2]
-    assert isinstance(results, ToolResults)
-    assert results.results[0].parts == [TextPart("half \ud83d")]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -228,17 +215,6 @@ def test_replaying_the_inputs_yields_the_same_states_and_events() -> None:
         assert events == recording.events
         assert kept == recording.states
         assert state == turn.state
-
-
-def test_concurrent_turns_of_one_provider_all_complete() -> None:
-    async def run() -> None:
-        counting = Counting()
-        turns = [Turn(Emulated("openai.chat", LONG), counting.tools()) for _ in range(15)]
-        outcomes = await asyncio.gather(*(turn.run("Go.") for turn in turns))
-        assert {outcome.text for outcome in outcomes} == {"All done."}
-        assert len(counting.ran) == 60
-
-    at_once(run())
 
 
 #: Written by commit 347ef11: a turn that waits for a decision, the same turn when it was over, and its recording.

@@ -22,12 +22,10 @@ from toolparity.schemas import adapt_tools, check_tools
 from toolparity.turns import Fallback, Tool, Tools, Turn, tool
 from toolparity.turns.errors import InvalidTool
 from toolparity.turns.execution import validation
-from toolparity.turns.execution.tool import Tool
 from toolparity.turns.machine import state as states
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.request import opening
 from toolparity.turns.tool_adapter import ToolAdapter
-from toolparity.turns.turn import Turn
 
 from .playing import WIRES, Emulated, RecordingObserver, Say, assert_legal, at_once, call, on_every_wire, rows, script
 

@@ -1,4 +1,4 @@
-"""Approval: call by call, during or after a run, in any process; every call gets a result, and no denied call runs."""
+"""Calls that wait for a decision or for a result from elsewhere: each gets one result, and no denied call runs."""
 
 from __future__ import annotations
 
@@ -86,17 +86,6 @@ def test_cancelling_a_waiting_turn_gives_every_call_a_result_and_is_stored_at_th
     assert at_once(playing.play(turn, None)) == []
 
 
-def test_under_batch_calls_after_a_waiting_call_also_wait() -> None:
-    played = script([call("post", text="a"), call("look", at=1), call("count")], [Say("Done.")])
-    turn, counting, _, _ = waiting(played=played, policy="batch")
-    assert counting.ran == []
-    (waiting_call,) = turn.outcome.waiting
-    turn.decide(waiting_call.id, True)
-    at_once(turn.run())
-    assert counting.names == ["post", "look", "count"]
-    assert turn.outcome.text == "Done."
-
-
 def test_an_approver_decides_while_the_turn_runs() -> None:
     seen: list[tuple[str, Any]] = []
 
@@ -135,10 +124,10 @@ def test_an_approver_that_returns_none_makes_the_turn_wait_and_one_that_fails_de
 
 def test_approval_may_depend_on_the_arguments_and_a_failing_rule_requires_it() -> None:
     rules: dict[str, Any] = {"post": lambda arguments: arguments["text"] == "b", "": lambda _: 1 / 0}
-    for ran, rule in rules.items():
+    for others, rule in rules.items():
         counting = Counting()
         at_once(Turn(Emulated("openai.chat", THREE), counting.tools(post={"approval": rule})).run("Go."))
-        assert counting.names == ["look", *ran.split()]
+        assert counting.names == ["look", *others.split()]
 
 
 def test_an_unexpected_decision_is_an_error_and_a_second_one_changes_nothing() -> None:
@@ -450,19 +439,6 @@ def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str)
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "abandoned", "abandoned"]
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[1].id, "too late")
-    playing.assert_legal(turn)
-
-
-def test_a_result_supplied_before_the_turn_is_cancelled_is_kept() -> None:
-    log = RecordingObserver()
-    turn, _, _ = waiting_elsewhere(observers=[log])
-    first, _ = turn.outcome.waiting
-    turn.answer(first.id, "it was out")
-    turn.cancel()
-    assert results(turn)[1:] == [("it was out", False), (CANCELLED_ELSEWHERE, True)]
-    at_once(turn.run())
-    assert states.load(log.states[-1]) == turn.state
-    assert [event.seq for event in log.events] == list(range(len(log.events)))
     playing.assert_legal(turn)
 
 
