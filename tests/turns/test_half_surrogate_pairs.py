@@ -18,29 +18,9 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from tests.normalizer.failures.play import Call, Say, plain, stream
-from tests.support.building import (
-    anthropic_sse,
-    chat_sse,
-    gemini_body,
-    gemini_sse,
-    grpc_call,
-    grpc_chunk,
-    responses_sse,
-)
+from tests.support.building import grpc_call, grpc_chunk
 from tests.support.wires import BYTE_WIRES, WIRES
-from toolparity import (
-    Choice,
-    Reasoning,
-    Refusal,
-    Response,
-    ServerToolCall,
-    ServerToolResult,
-    StreamDecoder,
-    Text,
-    ToolCall,
-    normalize,
-    select,
-)
+from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
@@ -58,7 +38,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Stop
+from toolparity.normalizer.model import Choice, Reasoning, Refusal, ServerToolCall, ServerToolResult, Stop, Text
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns import Tools, Turn, sse
@@ -221,12 +201,9 @@ class Strict:
 
 
 def _calling(wire: str, arguments: str, id: str = "call_1") -> list[Any]:
-    call = (id, "look", arguments)
     if wire == "xai.grpc":
-        return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
-    streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
-    streams["google.gemini"] = gemini_sse
-    return [streams[wire]([call], 5)] if wire in streams else stream(wire, [Call((arguments,), id, "look")])
+        return [grpc_chunk(grpc_call(id, "look", arguments), role=2), grpc_chunk(finish=4)]
+    return stream(wire, [Call((arguments,), id, "look")])
 
 
 def _answering(wire: str) -> Any:
@@ -235,8 +212,6 @@ def _answering(wire: str) -> Any:
     if wire == "ollama.chat":
         message = {"role": "assistant", "content": "Done \ud83d."}
         return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode() + b"\n"
-    if wire == "google.gemini":
-        return gemini_body(json.dumps({"text": "Done \ud83d."}))
     return plain(wire, [Say("Done \ud83d.")], "end_turn")
 
 
