@@ -36,7 +36,19 @@ from toolparity.turns.testing import Break, ProviderFault
 from toolparity.turns.tool_adapter import ToolAdapter
 from toolparity.turns.turn import Turn
 
-__all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think", "call"]
+__all__ = [
+    "WIRES",
+    "ScriptedCall",
+    "Fault",
+    "Hit",
+    "OfferedTool",
+    "Part",
+    "Round",
+    "Say",
+    "ServerCall",
+    "Think",
+    "call",
+]
 
 _T = TypeVar("_T")
 _Test = TypeVar("_Test", bound=Callable[..., None])
@@ -51,7 +63,8 @@ def on_every_wire(test: _Test) -> _Test:
     """Run a test on each wire; the plain run keeps three of them."""
     import pytest
 
-    return pytest.mark.thorough(keep=3)(pytest.mark.parametrize("wire", WIRES)(test))
+    marked: _Test = pytest.mark.thorough(keep=3)(pytest.mark.parametrize("wire", WIRES)(test))
+    return marked
 
 
 # scripts

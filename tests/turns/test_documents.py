@@ -100,8 +100,8 @@ def test_002_model_decision_output_where_there_is_none() -> None:
 
 @on_every_wire
 def test_003_round_and_conversation_state_tracking(wire: str) -> None:
-    """003, Round and Conversation State Tracking, Modified `generate_response` Method Structure: number, tools, results,
-    answer, usage and why each round ended.
+    """003, Round and Conversation State Tracking, Modified `generate_response` Method Structure: number, tools,
+    results, answer, usage and why each round ended.
     """
     turn = Turn(Emulated(wire, script([Say("Let me see."), *ABC[:2]], [Say("Done.")])), Counting().tools())
     at_once(turn.run("Go."))
@@ -124,7 +124,7 @@ def test_004_tool_result_propagation() -> None:
     """004, 1. LLM Requests Tool, 4. Executor Creates tool_result Block, 5. Executor Continues LLM Stream,
     Tool Result Propagation: the blocks, and the message history after a tool ran.
     """
-    rounds = [Say("Let me read it."), call("read_file", path="file.txt")], [Say("Based on the file…")]
+    rounds: Any = [Say("Let me read it."), call("read_file", path="file.txt")], [Say("Based on the file…")]
     provider = Emulated("anthropic.messages", script(*rounds, tools=["read_file"]))
     turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "file contents")])
     events = at_once(play(turn, "Go."))

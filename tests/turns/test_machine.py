@@ -47,7 +47,7 @@ def answered(
     blocks: list[Any] = [Text(text)] if text else []
     for number, name in enumerate(calls):
         arguments = None if name.endswith("!") else {"n": number}
-        status = "complete" if arguments else "truncated"
+        status: Any = "complete" if arguments else "truncated"
         blocks.append(ToolCall(f"c{number}", name.rstrip("!"), arguments, json_codec.text(arguments), status))
     reason = stop if calls else "end_turn" if stop == "tool_calls" else stop
     return Response("openai.chat", "openai", "r", "m", [Choice(0, blocks, Stop(reason))], None, error, complete)

@@ -78,7 +78,9 @@ class Overloaded(Emulated):
     """Refuses some requests as its real one would, with headers; then plays its script."""
 
     def __init__(self, wire: str, played: Any = TWO, *, refuses: dict[int, Any], after: int = 0) -> None:
-        raised = {number: refusal for number, refusal in refuses.items() if isinstance(refusal, Exception)}
+        raised: dict[int, BaseException] = {
+            number: refusal for number, refusal in refuses.items() if isinstance(refusal, Exception)
+        }
         super().__init__(wire, played, fails=raised, after=after)
         self.refuses = {number: refusal for number, refusal in refuses.items() if number not in raised}
 

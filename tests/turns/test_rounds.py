@@ -24,7 +24,6 @@ from .playing import (
     Emulated,
     Round,
     Say,
-    ServerCall,
     Think,
     at_once,
     call,
@@ -221,21 +220,6 @@ def test_a_truncated_call_gets_a_result_and_is_never_run(wire: str) -> None:
     plan = ["thinking"] * (wire == "cohere.chat")
     assert [row[1] for row in rows(events)] == [*plan, "text", "tool_use", "tool_result"]
     playing.assert_legal(turn)
-
-
-def test_a_turn_continues_after_a_pause_of_the_provider() -> None:
-    search = ServerCall("web_search", {"query": "logs"}, hits=[])
-    paused = script(
-        Round([Say("I am searching."), search], ending="pause"), [Say(" They begin in 1890.")], hosted=["web_search"]
-    )
-    request = playing.opening(paused, "anthropic.messages")
-    provider = Emulated("anthropic.messages", paused)
-    turn = Turn(provider, Counting().tools())
-    at_once(turn.run(request))
-    assert turn.outcome.termination == "natural_completion"
-    assert turn.outcome.text == "I am searching. They begin in 1890."
-    assert len(provider.bodies) == 2
-    assert turn.state.pauses == 1
 
 
 def test_too_many_pauses_end_the_turn() -> None:

@@ -29,8 +29,6 @@ from toolparity.turns.tool_adapter import ToolAdapter
 
 from .playing import WIRES, Emulated, RecordingObserver, Say, assert_legal, at_once, call, on_every_wire, rows, script
 
-#: Wires on which a tool may have any name.
-ANY_NAME = ("ollama.chat",)
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
@@ -66,20 +64,6 @@ def written(wire: str, tools: Tools) -> Encoded:
     provider = Emulated(wire, script([Say("Hi.")]))
     request = replace(opening("Hi", provider), model=provider.model, tools=tools.declared())
     return write_request(request, wire, provider=provider.name)
-
-
-def test_a_call_by_alias_reaches_the_tool_with_the_declared_name() -> None:
-    ran: list[str] = []
-    tools = Tools([Tool(name="crm.look up", function=lambda **_: ran.append("ran"))])
-    for wire in WIRES:
-        alias = next(iter(written(wire, tools).names), "crm.look up")
-        assert (alias == "crm.look up") == (wire in ANY_NAME)
-        provider = Emulated(wire, script([call(alias)], [Say("Done.")], tools=[alias]))
-        turn = Turn(provider, tools)
-        at_once(turn.run("Go."))
-        name = turn.state.rounds[0].calls[0].name
-        assert name == "crm.look up"
-    assert ran == ["ran"] * len(WIRES)
 
 
 def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_extra(
@@ -259,18 +243,6 @@ def test_the_provider_gets_its_call_back_as_it_made_it() -> None:
     at_once(turn.run("Go."))
     assert result_of(turn) == "5 cm"
     assert provider.bodies[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == Spaced.text
-
-
-@on_every_wire
-def test_a_definition_that_the_wire_accepts_is_sent_unchanged(wire: str) -> None:
-    def fine(city: str, days: int = 1) -> str:
-        """Look."""
-        return "ran"
-
-    provider = Emulated(wire, script([call("fine", city="Horta")], [Say("Done.")], tools=["fine"]))
-    turn = Turn(provider, [fine])
-    at_once(turn.run("Go."))
-    assert write_request(turn.state.request, wire, provider=provider.name).body == provider.bodies[0]
 
 
 @pytest.mark.parametrize(("first", "second"), [("anthropic.messages", "openai.chat"), ("openai.chat", "xai.grpc")])

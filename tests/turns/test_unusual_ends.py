@@ -107,7 +107,7 @@ def cleaning(log: list[str], name: str, seconds: float) -> Tool:
 
 @pytest.mark.parametrize("how", ["cancel", "aclose", "task"])
 @pytest.mark.parametrize("policy", ["all", "batch"])
-def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(policy: str, how: str) -> None:
+def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(policy: Any, how: str) -> None:
     log: list[str] = []
     tools = [cleaning(log, "look", 0.0), cleaning(log, "count", 0.02), cleaning(log, "post", 0.1)]
     provider = Emulated("openai.chat", script([call("look"), call("count"), call("post")], [Say("Done.")]))
@@ -193,13 +193,13 @@ def test_a_provider_that_cancels_its_own_task_counts_as_failed(wire: str) -> Non
 
 @pytest.mark.parametrize("policy", ["all", "batch", "first"])
 @pytest.mark.parametrize("which", ["_watched", "execute", "_invoke", ""])
-def test_a_turn_continues_if_a_tool_cancels_its_internal_tasks(which: str, policy: str) -> None:
+def test_a_turn_continues_if_a_tool_cancels_its_internal_tasks(which: str, policy: Any) -> None:
     main: list[asyncio.Task[Any]] = []
 
     async def look(**_: Any) -> str:
         for task in asyncio.all_tasks() - {asyncio.current_task(), *main}:
             if "wait_for" not in str(task) and which in str(task.get_coro()):
-                task.cancel()  # type: ignore[union-attr]
+                task.cancel()
         return "looked"
 
     async def count(**_: Any) -> str:
@@ -350,7 +350,7 @@ def test_an_approver_that_raises_denies_and_an_approval_rule_that_raises_asks(er
     for function in (raising(error), raising_later(error)):
         counting = Counting()
         tools = counting.tools(look={"approval": True})
-        outcome = run(Turn(emulated(), tools, approve=lambda _, function=function: function()))
+        outcome = run(Turn(emulated(), tools, approve=lambda _, raises=function: raises()))  # type: ignore[misc]
         assert (outcome.termination, counting.names) == ("natural_completion", ["count"])
     tools = Counting().tools(look={"approval": lambda _: raising(error)()})
     assert [waiting.name for waiting in run(Turn(emulated(), tools)).waiting] == ["look"]
