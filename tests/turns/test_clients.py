@@ -148,6 +148,7 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     assert piece.error.message
 
 
+@pytest.mark.thorough(keep=len(WIRES))
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> None:
     busy = script(Round([], fault=Fault("rate_limit", retry_after=9)))

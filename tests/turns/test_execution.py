@@ -245,6 +245,13 @@ def test_the_return_value_of_a_tool_becomes_its_result(case: str) -> None:
     assert finished.result.parts == (value if parts is None else parts)
 
 
+def test_a_function_may_return_an_awaitable() -> None:
+    async def later() -> str:
+        return "later"
+
+    assert texts(ran([asked("give")], tool(lambda: later(), "give"))) == [("returned", "later")]  # noqa: PLW0108
+
+
 def test_a_result_of_five_megabytes_is_truncated_with_a_note() -> None:
     big = "x" * 5_000_000
     for value in (big, {"rows": [big]}, big.encode()):

@@ -20,7 +20,7 @@ from toolparity.turns.narration.acknowledge import ModelAcknowledger
 from toolparity.turns.narration.narrator import INSTRUCTIONS, Narrator, input_for, plain
 from toolparity.turns.narration.text_stream import stream_text, text_request
 
-from .playing import Emulated, Fault, Round, Say, Think, at_once, call, on_every_wire, script
+from .playing import WIRES, Emulated, Fault, Round, Say, Think, at_once, call, on_every_wire, script
 
 ASKED = "Show me my appointments and my billing"
 HINTS = {
@@ -100,7 +100,8 @@ def narrated(provider: Emulated) -> list[str]:
     return at_once(main())
 
 
-@on_every_wire
+@pytest.mark.thorough(keep=len(WIRES))
+@pytest.mark.parametrize("wire", WIRES)
 def test_the_answer_to_instructions_and_input_is_streamed_on_every_wire(wire: str) -> None:
     """002, Considerations: streaming."""
     provider = narrating(wire, Think("Two things."), Say(ANSWER))
