@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from tests.normalizer.failures.play import Call, Say, plain, stream
-from tests.support.building import grpc_call, grpc_chunk
+from tests.support.building import gemini_body, grpc_call, grpc_chunk
 from tests.support.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.cli import main
@@ -212,6 +212,8 @@ def _answering(wire: str) -> Any:
     if wire == "ollama.chat":
         message = {"role": "assistant", "content": "Done \ud83d."}
         return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode() + b"\n"
+    if wire == "google.gemini":
+        return gemini_body(json.dumps({"text": "Done \ud83d."}))
     return plain(wire, [Say("Done \ud83d.")], "end_turn")
 
 
