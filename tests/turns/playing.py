@@ -184,9 +184,21 @@ def only(events: Iterable[TurnEvent], kind: type[_T]) -> list[_T]:
     return [event for event in events if isinstance(event, kind)]
 
 
-async def play(turn: Turn, message: str | None = "Go.") -> list[TurnEvent]:
-    """All events of a turn."""
-    return [event async for event in turn.stream(message)]
+async def play(
+    turn: Turn, message: str | None = "Go.", react: Callable[[Any], object] = lambda event: None
+) -> list[TurnEvent]:
+    """All events of a turn. ``react`` is called with each of them while the turn runs."""
+    events = []
+    async for event in turn.stream(message):
+        events.append(event)
+        react(event)
+    return events
+
+
+def results(turn: Turn, round: int = 0) -> list[tuple[str, bool]]:
+    """The text and the error flag of each result of a round."""
+    tool_results = turn.state.rounds[round].tool_results
+    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in tool_results]
 
 
 def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:

@@ -147,14 +147,13 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
 
 
 def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
-    async def run() -> Turn:
-        turn = Turn(Emulated("openai.responses", TWO), FaultyTools(Counting().tools(), {"look": Hang()}))
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.CallFinished) and event.name == "count":
-                turn.cancel(call_id=turn.state.rounds[0].calls[0].id)
-        return turn
+    turn = Turn(Emulated("openai.responses", TWO), FaultyTools(Counting().tools(), {"look": Hang()}))
 
-    turn = at_once(run())
+    def react(event: Any) -> None:
+        if isinstance(event, turn_events.CallFinished) and event.name == "count":
+            turn.cancel(call_id=turn.state.rounds[0].calls[0].id)
+
+    at_once(playing.play(turn, react=react))
     assert turn.outcome.text == "Two ducks, and a goose."
     assert turn.state.rounds[0].calls[0].outcome == "cancelled"
     with pytest.raises(TurnMisused, match="is not running here"):
@@ -168,15 +167,11 @@ def test_CANC_02_shown_text_stays_in_the_history_and_an_incomplete_call_is_neith
     turn = Turn(Emulated(wire, TWO), counting.tools())
     first_call = 2 if wire == "cohere.chat" else 1  # after the plan and the text
 
-    async def run() -> list[Any]:
-        events = []
-        async for event in turn.stream("Go."):
-            events.append(event)
-            if isinstance(event, turn_events.TurnBlockDelta) and event.sequence == first_call:
-                turn.cancel()
-        return events
+    def react(event: Any) -> None:
+        if isinstance(event, turn_events.TurnBlockDelta) and event.sequence == first_call:
+            turn.cancel()
 
-    events = at_once(run())
+    events = at_once(playing.play(turn, react=react))
     assert turn.outcome.termination == "cancelled"
     (answer,) = turn.state.history()[1:]
     assert isinstance(answer, Assistant)

@@ -13,7 +13,7 @@ from toolparity.turns.events import CallStarted, Noted, ResultNeeded
 from toolparity.turns.orchestration import Breakers, Coordinator
 
 from . import playing
-from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
+from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, results, script
 from .playing import turn_events as events
 
 
@@ -39,7 +39,7 @@ def turn_with(fallback: Fallback | str, wire: str = "openai.chat", arguments: An
 
 
 def result_text(turn: Turn) -> str:
-    return "".join(part.text for part in turn.state.rounds[0].tool_results[0].parts)  # type: ignore[union-attr]
+    return results(turn)[0][0]
 
 
 @on_every_wire
@@ -118,11 +118,6 @@ def elsewhere(counting: Counting, fallback: str | None = "count") -> Tools:
     """The tools of a test. `post` runs elsewhere."""
     own = [tool for tool in counting.tools().values() if tool.name != "post"]
     return Tools([*own, Tool(name="post", fallback=fallback)])
-
-
-def results(turn: Turn) -> list[tuple[str, bool]]:
-    tool_results = turn.state.rounds[0].tool_results
-    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in tool_results]
 
 
 def answered(turn: Turn, outcome: Any) -> list[Any]:

@@ -158,13 +158,12 @@ def test_a_late_acknowledgement_is_not_reported_in_the_next_round(late: bool) ->
     turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=write)
     texts: list[tuple[int, str]] = []
 
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.Acknowledged):
-                texts.append((event.round, event.text))
-                acknowledged.set()
+    def react(event: Any) -> None:
+        if isinstance(event, turn_events.Acknowledged):
+            texts.append((event.round, event.text))
+            acknowledged.set()
 
-    at_once(run())
+    at_once(playing.play(turn, react=react))
     assert texts == ([] if late else [(1, "I look.")])
     assert turn.outcome.text == "All done."
 

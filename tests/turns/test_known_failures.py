@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns import playing
-from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
+from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.turns import Tool, ToolFailed, Tools
 from toolparity.turns.errors import TurnMisused
+from toolparity.turns.events import CallFinished
 from toolparity.turns.machine import state as states
 from toolparity.turns.turn import Turn
 
@@ -27,6 +28,7 @@ from .playing import (
     at_once,
     call,
     on_every_wire,
+    results,
     script,
 )
 
@@ -39,16 +41,12 @@ def turn_of(
     return Turn(Emulated(wire, played), counting.tools(**tool_options or {}), **options)
 
 
-def results(turn: Turn) -> list[ToolResult]:
-    """The answers to the calls of the first round; they are in one turn, right behind the answer."""
-    first = turn.state.rounds[0].messages
-    assert [type(message) for message in first[:2]] == [Assistant, ToolResults]
-    assert isinstance(first[1], ToolResults)
-    return first[1].results
-
-
-def answers(turn: Turn) -> list[tuple[str, bool]]:
-    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in results(turn)]
+def result_names(turn: Turn) -> list[str | None]:
+    """The tools of the answers to the calls of the first round; they are in one turn, right behind the answer."""
+    answer, results, *_ = turn.state.rounds[0].messages
+    assert isinstance(answer, Assistant)
+    assert isinstance(results, ToolResults)
+    return [result.name for result in results.results]
 
 
 def fail(**_: Any) -> None:
@@ -93,9 +91,9 @@ def test_BATCH_01_BATCH_03_BED_06_DUP_02_EXEC_02_each_call_has_one_result_right_
     turn = turn_of(wire, THREE, counting, **options)
     at_once(turn.run("Go."))
     assert counting.names == list(ran)
-    assert [result.name for result in results(turn)] == list(NAMES)
-    assert [is_error for _, is_error in answers(turn)] == errors
-    for name, (text, _) in zip(NAMES, answers(turn), strict=True):
+    assert result_names(turn) == list(NAMES)
+    assert [is_error for _, is_error in results(turn)] == errors
+    for name, (text, _) in zip(NAMES, results(turn), strict=True):
         assert (name in ran) != ("not executed" in text)
     kinds = [type(message) for message in turn.state.history() if isinstance(message, (Assistant, ToolResults))]
     assert kinds == [Assistant, ToolResults, Assistant]
@@ -160,7 +158,7 @@ def test_ADK_01_deciding_one_of_three_waiting_calls_leaves_the_others_waiting(wi
         turn.decide(id, True)
         at_once(turn.run())
         assert counting.names == list(names[: number + 1])
-    assert answers(turn) == [(name, False) for name in names]
+    assert results(turn) == [(name, False) for name in names]
     assert turn.outcome.termination == "natural_completion"
     playing.assert_legal(turn)
 
@@ -182,7 +180,7 @@ def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: s
         with pytest.raises(TurnMisused):
             turn.answer(waiting[number].id, "again")
     assert len(provider.bodies) == 2
-    assert answers(turn) == [(f"{name} done", False) for name in names]
+    assert results(turn) == [(f"{name} done", False) for name in names]
     playing.assert_legal(turn)
 
 
@@ -195,7 +193,7 @@ def test_NAME_06_a_call_of_an_unknown_tool_gets_the_known_names_and_the_other_ca
     turn = Turn(Emulated(wire, played), tools)
     at_once(turn.run("Go."))
     assert counting.names == ["look"]
-    (unknown, failed), fine = answers(turn)
+    (unknown, failed), fine = results(turn)
     assert failed
     assert all(known in unknown for known in ("look", "count", "post"))
     assert fine == ("look ran", False)
@@ -212,7 +210,8 @@ def test_HALL_01_an_undeclared_tool_gets_an_error_result_also_beside_a_server_ca
     assert "nothing" not in [tool.name for tool in asked.tools]
     at_once(turn.run(asked))
     assert counting.names == ["look"]
-    assert [(result.name, result.is_error) for result in results(turn)] == [("nothing", True), ("look", False)]
+    assert result_names(turn) == ["nothing", "look"]
+    assert [is_error for _, is_error in results(turn)] == [True, False]
     assert turn.outcome.termination == "natural_completion"
     playing.assert_legal(turn, wires=[wire])
 
@@ -225,14 +224,13 @@ def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in
     counting = Counting(post=hang, count=hang)
     turn = turn_of(wire, THREE, counting)
 
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            if getattr(event, "name", None) == "look" and type(event).__name__ == "CallFinished":
-                turn.cancel("the user said something else")
+    def react(event: Any) -> None:
+        if isinstance(event, CallFinished) and event.name == "look":
+            turn.cancel("the user asked for something else")
 
-    at_once(run())
-    assert [result.name for result in results(turn)] == ["look", "post", "count"]
-    assert answers(turn)[0] == ("look ran", False)
-    assert [error for _, error in answers(turn)] == [False, True, True]
-    assert all("cancelled" in text for text, _ in answers(turn)[1:])
+    at_once(playing.play(turn, react=react))
+    assert result_names(turn) == ["look", "post", "count"]
+    assert results(turn)[0] == ("look ran", False)
+    assert [error for _, error in results(turn)] == [False, True, True]
+    assert all("cancelled" in text for text, _ in results(turn)[1:])
     playing.assert_legal(turn)

@@ -25,7 +25,19 @@ from toolparity.turns.turn import Turn
 
 from . import playing
 from .executing import asked, ran, texts
-from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, on_every_wire, only, script
+from .playing import (
+    Counting,
+    Emulated,
+    RecordingObserver,
+    Say,
+    at_once,
+    call,
+    kinds,
+    on_every_wire,
+    only,
+    results,
+    script,
+)
 
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
 ASKS: dict[str, dict[str, Any]] = {"post": {"approval": True}}
@@ -218,12 +230,6 @@ def waiting_elsewhere(
     return turn, counting, events
 
 
-def results(turn: Turn, round: int = 0) -> list[tuple[str, bool]]:
-    """The text and the error flag of each result of a round."""
-    tool_results = turn.state.rounds[round].tool_results
-    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in tool_results]
-
-
 # hand-over
 
 
@@ -341,20 +347,16 @@ def test_a_result_supplied_while_the_turn_runs_takes_effect_immediately() -> Non
         return "looked"
 
     turn = Turn(Emulated("anthropic.messages", THREE), offered(Counting(look=look), **HANDED_OVER))
-    seen: list[str] = []
 
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            seen.append(str(event.__struct_config__.tag))
-            if isinstance(event, turn_events.ResultNeeded):
-                turn.answer(event.call_id, f"{event.arguments} is out")
-                with pytest.raises(TurnMisused, match="has its result"):
-                    turn.answer(event.call_id, "again")
-            elif isinstance(event, turn_events.CallFinished) and event.name == "post":
-                result_supplied.set()
+    def react(event: Any) -> None:
+        if isinstance(event, turn_events.ResultNeeded):
+            turn.answer(event.call_id, f"{event.arguments} is out")
+            with pytest.raises(TurnMisused, match="has its result"):
+                turn.answer(event.call_id, "again")
+        elif isinstance(event, turn_events.CallFinished) and event.name == "post":
+            result_supplied.set()
 
-    at_once(run())
-    assert "turn_waiting" not in seen
+    assert "turn_waiting" not in kinds(at_once(playing.play(turn, react=react)))
     assert turn.outcome.text == "Done."
     assert results(turn)[0] == ("looked", False)
     assert results(turn)[1] == ("{'text': 'a'} is out", False)
@@ -466,13 +468,12 @@ class Interrupted(RecordingObserver):
 def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
     turn = Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER))
 
-    async def run() -> None:
-        async for event in turn.stream("Go."):
-            if isinstance(event, turn_events.ResultNeeded):
-                turn.cancel()
-                turn.answer(event.call_id, "a moment too late")
+    def react(event: Any) -> None:
+        if isinstance(event, turn_events.ResultNeeded):
+            turn.cancel()
+            turn.answer(event.call_id, "a moment too late")
 
-    at_once(run())
+    at_once(playing.play(turn, react=react))
     assert turn.outcome.termination == "cancelled"
     assert results(turn) == [(CANCELLED_ELSEWHERE, True)]
 
