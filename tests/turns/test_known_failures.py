@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns import playing
 from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.turns import Tool, ToolFailed, Tools
 from toolparity.turns.errors import TurnMisused
@@ -19,18 +18,8 @@ from toolparity.turns.events import CallFinished
 from toolparity.turns.machine import state as states
 from toolparity.turns.turn import Turn
 
-from .playing import (
-    Counting,
-    Emulated,
-    RecordingObserver,
-    Say,
-    ServerCall,
-    at_once,
-    call,
-    on_every_wire,
-    results,
-    script,
-)
+from . import playing
+from .playing import Counting, Emulated, RecordingObserver, Say, ServerCall, at_once, call, on_every_wire, script
 
 THREE = script([call("look", at=1), call("post", text="a"), call("count", of="ducks")], [Say("Done.")])
 
@@ -92,8 +81,8 @@ def test_BATCH_01_BATCH_03_BED_06_DUP_02_EXEC_02_each_call_has_one_result_right_
     at_once(turn.run("Go."))
     assert counting.names == list(ran)
     assert result_names(turn) == list(NAMES)
-    assert [is_error for _, is_error in results(turn)] == errors
-    for name, (text, _) in zip(NAMES, results(turn), strict=True):
+    assert [is_error for _, is_error in playing.results(turn)] == errors
+    for name, (text, _) in zip(NAMES, playing.results(turn), strict=True):
         assert (name in ran) != ("not executed" in text)
     kinds = [type(message) for message in turn.state.history() if isinstance(message, (Assistant, ToolResults))]
     assert kinds == [Assistant, ToolResults, Assistant]
@@ -158,7 +147,7 @@ def test_ADK_01_deciding_one_of_three_waiting_calls_leaves_the_others_waiting(wi
         turn.decide(id, True)
         at_once(turn.run())
         assert counting.names == list(names[: number + 1])
-    assert results(turn) == [(name, False) for name in names]
+    assert playing.results(turn) == [(name, False) for name in names]
     assert turn.outcome.termination == "natural_completion"
     playing.assert_legal(turn)
 
@@ -180,7 +169,7 @@ def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: s
         with pytest.raises(TurnMisused):
             turn.answer(waiting[number].id, "again")
     assert len(provider.bodies) == 2
-    assert results(turn) == [(f"{name} done", False) for name in names]
+    assert playing.results(turn) == [(f"{name} done", False) for name in names]
     playing.assert_legal(turn)
 
 
@@ -193,7 +182,7 @@ def test_NAME_06_a_call_of_an_unknown_tool_gets_the_known_names_and_the_other_ca
     turn = Turn(Emulated(wire, played), tools)
     at_once(turn.run("Go."))
     assert counting.names == ["look"]
-    (unknown, failed), fine = results(turn)
+    (unknown, failed), fine = playing.results(turn)
     assert failed
     assert all(known in unknown for known in ("look", "count", "post"))
     assert fine == ("look ran", False)
@@ -211,7 +200,7 @@ def test_HALL_01_an_undeclared_tool_gets_an_error_result_also_beside_a_server_ca
     at_once(turn.run(asked))
     assert counting.names == ["look"]
     assert result_names(turn) == ["nothing", "look"]
-    assert [is_error for _, is_error in results(turn)] == [True, False]
+    assert [is_error for _, is_error in playing.results(turn)] == [True, False]
     assert turn.outcome.termination == "natural_completion"
     playing.assert_legal(turn, wires=[wire])
 
@@ -230,7 +219,7 @@ def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in
 
     at_once(playing.play(turn, react=react))
     assert result_names(turn) == ["look", "post", "count"]
-    assert results(turn)[0] == ("look ran", False)
-    assert [error for _, error in results(turn)] == [False, True, True]
-    assert all("cancelled" in text for text, _ in results(turn)[1:])
+    assert playing.results(turn)[0] == ("look ran", False)
+    assert [error for _, error in playing.results(turn)] == [False, True, True]
+    assert all("cancelled" in text for text, _ in playing.results(turn)[1:])
     playing.assert_legal(turn)

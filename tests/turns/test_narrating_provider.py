@@ -23,22 +23,8 @@ from toolparity.turns.narration.narrator import Narrator
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.turn import Turn
 
-from .playing import (
-    Counting,
-    Emulated,
-    Fault,
-    Round,
-    Say,
-    Think,
-    assert_legal,
-    at_once,
-    call,
-    kinds,
-    on_every_wire,
-    only,
-    play,
-    script,
-)
+from . import playing
+from .playing import Counting, Emulated, Fault, Round, Say, Think, at_once, call, on_every_wire, only, play, script
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
@@ -94,7 +80,7 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     [acknowledgement] = only(events, turn_events.Acknowledged)
     assert acknowledgement.text == "Looking up your upcoming appointments and checking your billing."
     assert not acknowledgement.spoken
-    order = kinds(events)
+    order = playing.kinds(events)
     assert order.index("calls_known") < order.index("acknowledged") < order.index("call_started")
     assert turn.outcome.text == ANSWER
     assert turn.outcome.termination == "natural_completion"
@@ -114,7 +100,7 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     assert len([event for event in only(events, turn_events.TurnBlockDelta) if event.round == last]) > 3, (
         "it is streamed"
     )
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 RESEARCH = script(
@@ -149,7 +135,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
     )
     assert (turn.outcome.text, turn.outcome.termination) == (ANSWER, "natural_completion")
     assert (len(decider.bodies), len(narrator.bodies)) == (3, 2)
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
@@ -309,7 +295,7 @@ def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
     assert "".join(pieces) == ANSWER
     assert turn.state.rounds[1].usage is not None, "what the narrator cost is in the sum"
     assert [type(block).__name__ for block in turn.state.rounds[1].ai_response_content] == ["Text"]
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 @on_every_wire
@@ -335,7 +321,7 @@ def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> No
     broken = turn.state.rounds[1].response
     assert broken is not None
     assert not broken.complete
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 @on_every_wire

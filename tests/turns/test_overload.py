@@ -27,21 +27,8 @@ from toolparity.turns.orchestration.notes import RetryNote, note_of
 from toolparity.turns.orchestration.recording import record, replay
 from toolparity.turns.retry_after import retry_after, with_retry_after
 
-from .playing import (
-    WIRES,
-    Counting,
-    Emulated,
-    RecordingObserver,
-    Say,
-    assert_legal,
-    at_once,
-    call,
-    kinds,
-    on_every_wire,
-    only,
-    play,
-    script,
-)
+from . import playing
+from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, script
 
 TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
 
@@ -140,7 +127,7 @@ def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wi
     refusals = refusal(7), BusyError(503, retry_after_ms="1500"), BusyError(529)
     provider = Overloaded(wire, refuses=dict(enumerate(refusals, round)))
     turn = kind(provider, counting.tools(), backoff=recording_sleep.backoff())
-    events = at_once(play(turn))
+    events = at_once(playing.play(turn))
     assert recording_sleep.slept == [7.0, 1.5, 4.0]
     assert isinstance(events[-1], (turn_events.TurnComplete, turn_events.Noted))
     assert counting.names == ["look"]
@@ -157,7 +144,7 @@ def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wi
     assert all(body == provider.bodies[round] for body in provider.bodies[round : round + 4])
     if kind is Turn:
         assert turn.outcome.termination == "natural_completion"
-        assert_legal(turn)
+        playing.assert_legal(turn)
 
 
 @on_every_wire
@@ -174,7 +161,7 @@ def test_an_orchestrated_turn_simplifies_only_after_all_retries_and_another_wait
     recording_sleep = RecordingSleep()
     provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after="3") for number in range(3)})
     coordinator = Coordinator(provider, Counting().tools(), backoff=recording_sleep.backoff(attempts=3))
-    events = at_once(play(coordinator))  # type: ignore[arg-type]
+    events = at_once(playing.play(coordinator))  # type: ignore[arg-type]
     notes = [note.note for note in only(events, turn_events.Noted) if note.note in ("retry", "recovery")]
     assert (notes, recording_sleep.slept) == (["retry", "retry", "recovery"], [3.0, 3.0, 3.0])
     assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == ("Done.", "round")
@@ -214,7 +201,7 @@ def test_no_call_of_a_retried_answer_runs_twice(wire: str, after: int) -> None:
     assert at_once(turn.run("Go.")).termination == "natural_completion"
     assert counting.names == ["look", "count"]
     assert len(only(log.events, turn_events.CallStarted)) == 2
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 class PartOfAnAnswer(Emulated):
@@ -261,7 +248,7 @@ def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
     else:
         at_once(run())
     assert (turn.outcome.termination, len(provider.bodies)) == ("cancelled", 1)
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 def test_a_backoff_that_cancels_its_own_task_ends_the_wait() -> None:
@@ -284,7 +271,7 @@ def test_a_turn_with_retries_can_be_replayed(tmp_path: Any) -> None:
         recorder.close()
     played = replay((tmp_path / "turn.jsonl").read_bytes())
     assert played.difference is None
-    assert kinds(played.events).count("noted") == 2
+    assert playing.kinds(played.events).count("noted") == 2
 
 
 @pytest.mark.parametrize(

@@ -21,20 +21,7 @@ from toolparity.turns.orchestration import replay
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import (
-    WIRES,
-    Counting,
-    Emulated,
-    RecordingObserver,
-    Say,
-    Think,
-    assert_legal,
-    at_once,
-    call,
-    only,
-    rows,
-    script,
-)
+from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, Think, at_once, call, only, rows, script
 
 LONG = script(
     [Say("First."), call("look", at=1), call("count", of="ducks")],
@@ -252,7 +239,7 @@ def test_a_turn_of_an_earlier_version_is_continued() -> None:
     turn.decide(waiting.id, False, "not today")
     outcome = at_once(turn.run())
     assert (outcome.text, counting.names) == ("Done.", [])
-    assert_legal(turn)
+    playing.assert_legal(turn)
     before = states.load(OVER.read_bytes())
     assert [round.tool_results for round in outcome.state.rounds] == [round.tool_results for round in before.rounds]
 

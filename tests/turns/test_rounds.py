@@ -18,21 +18,7 @@ from toolparity.turns import events as turn_events
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import (
-    WIRES,
-    Counting,
-    Emulated,
-    Round,
-    Say,
-    Think,
-    at_once,
-    call,
-    kinds,
-    on_every_wire,
-    only,
-    rows,
-    script,
-)
+from .playing import WIRES, Counting, Emulated, Round, Say, Think, at_once, call, on_every_wire, only, rows, script
 
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks.")])
 
@@ -48,7 +34,7 @@ def run(wire: str, played: Any, counting: Counting | None = None, **options: Any
 def test_a_turn_runs_the_calls_returns_the_results_and_ends_with_the_models_text(wire: str) -> None:
     turn, events, provider = run(wire, TWO)
     plan = "block_stop " * (wire == "cohere.chat")
-    assert " ".join(kinds(events)) == (
+    assert " ".join(playing.kinds(events)) == (
         f"turn_started round_started {plan}block_stop block_stop block_stop calls_known call_started call_started "
         "block_stop call_finished block_stop call_finished round_finished "
         "round_started block_stop round_finished turn_complete"

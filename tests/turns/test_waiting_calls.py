@@ -25,19 +25,7 @@ from toolparity.turns.turn import Turn
 
 from . import playing
 from .executing import asked, ran, texts
-from .playing import (
-    Counting,
-    Emulated,
-    RecordingObserver,
-    Say,
-    at_once,
-    call,
-    kinds,
-    on_every_wire,
-    only,
-    results,
-    script,
-)
+from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, results, script
 
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
 ASKS: dict[str, dict[str, Any]] = {"post": {"approval": True}}
@@ -92,7 +80,7 @@ def test_cancelling_a_waiting_turn_gives_every_call_a_result_and_is_stored_at_th
     playing.assert_legal(turn)
     assert states.load(log.states[-1]).termination is None
     events = at_once(playing.play(turn, None))
-    assert kinds(events)[-2:] == ["round_finished", "turn_failed"]
+    assert playing.kinds(events)[-2:] == ["round_finished", "turn_failed"]
     assert log.events[-len(events) :] == events
     assert states.load(log.states[-1]).termination == turn.outcome.termination == "cancelled"
     assert at_once(playing.play(turn, None)) == []
@@ -114,7 +102,7 @@ def test_an_approver_decides_while_the_turn_runs() -> None:
     denied = turn.state.rounds[0].tool_results[2]
     assert denied.is_error
     assert "too rude" in str(denied.parts)
-    assert "turn_complete" in kinds(events)
+    assert "turn_complete" in playing.kinds(events)
 
 
 def test_an_approver_that_returns_none_makes_the_turn_wait_and_one_that_fails_denies() -> None:
@@ -248,7 +236,7 @@ def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> Non
     assert turn.outcome.termination is None
     resumed = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
     events = at_once(playing.play(resumed, None))
-    assert kinds(events) == ["turn_started", "turn_waiting"]  # without a second hand-over
+    assert playing.kinds(events) == ["turn_started", "turn_waiting"]  # without a second hand-over
     first, second = turn.outcome.waiting
     turn.answer(second.id, "b is out")
     turn.answer(first.id, "a is out")
@@ -356,7 +344,7 @@ def test_a_result_supplied_while_the_turn_runs_takes_effect_immediately() -> Non
         elif isinstance(event, turn_events.CallFinished) and event.name == "post":
             result_supplied.set()
 
-    assert "turn_waiting" not in kinds(at_once(playing.play(turn, react=react)))
+    assert "turn_waiting" not in playing.kinds(at_once(playing.play(turn, react=react)))
     assert turn.outcome.text == "Done."
     assert results(turn)[0] == ("looked", False)
     assert results(turn)[1] == ("{'text': 'a'} is out", False)
