@@ -10,18 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.emulated.provider import EmulatedProvider, call, scripted
-from toolparity.cassettes.scripts import (
-    Fault,
-    Hit,
-    OfferedTool,
-    Part,
-    Round,
-    Say,
-    Script,
-    ScriptedCall,
-    ServerCall,
-    Think,
-)
+from toolparity.cassettes.scripts import Fault, Part, Round, Say, Script, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
@@ -36,19 +25,7 @@ from toolparity.turns.testing import Break, ProviderFault
 from toolparity.turns.tool_adapter import ToolAdapter
 from toolparity.turns.turn import Turn
 
-__all__ = [
-    "WIRES",
-    "ScriptedCall",
-    "Fault",
-    "Hit",
-    "OfferedTool",
-    "Part",
-    "Round",
-    "Say",
-    "ServerCall",
-    "Think",
-    "call",
-]
+__all__ = ["WIRES", "Fault", "Part", "Round", "Say", "ServerCall", "Think", "call"]
 
 _T = TypeVar("_T")
 _Test = TypeVar("_Test", bound=Callable[..., None])

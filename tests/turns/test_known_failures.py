@@ -60,12 +60,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...], list[boo
         ("look",),
         [False, True, True],
     ),
-    "a final answer tool does not end the others": (
-        {"look": lambda **_: "final"},
-        {},
-        NAMES,
-        [False] * 3,
-    ),
+    "a final answer tool does not end the others": ({"look": lambda **_: "final"}, {}, NAMES, [False] * 3),
     "a batch runs in order": ({}, {"policy": "batch"}, NAMES, [False] * 3),
 }
 
