@@ -121,24 +121,3 @@ def golden() -> Run:
         ],
         made.seconds,
     )
-
-
-def large(subjects: int = 20, scenarios: int = 200, laws: int = 6) -> Run:
-    """20 subjects x 200 scenarios x 5 surfaces x 6 cases, with as many verdicts each: 720,000 of them."""
-    checks = [f"law-{number}" for number in range(laws)]
-    whole = [verdict("pass", check) for check in checks]
-    unusual = [verdict(outcome, check) for outcome, check in zip(OUTCOMES, checks, strict=False)]
-    places = product(range(subjects), range(scenarios), range(5), ("plain", "stream"), ("first", "all", "batch"))
-    return run(
-        *(
-            Result(
-                f"subject-{s}",
-                f"scenario-{n}",
-                f"surface-{w}",
-                mode,
-                policy,
-                unusual if (s + n + w) % 10 == 0 else whole,
-            )
-            for s, n, w, mode, policy in places
-        )
-    )

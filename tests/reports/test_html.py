@@ -18,9 +18,8 @@ from tests.reports import golden
 from tests.reports.golden import HOSTILE, result, run, verdict
 from tests.reports.made_run import made_run
 from toolparity.reports import formats, results
-from toolparity.reports.html import columns, embed, history, outcome_icons, overview, sources
+from toolparity.reports.html import columns, embed, history, overview, sources
 from toolparity.reports.results import (
-    OUTCOMES,
     EvidenceSource,
     Kill,
     LawInfo,
@@ -211,35 +210,6 @@ def test_surviving_known_bad_subjects_are_the_verdict_if_nothing_is_more_severe(
     assert headline(result(verdict("fail")), kills=[living]) == ("bad", "mine breaks 1 law")
 
 
-def test_every_outcome_has_a_sign_of_its_own() -> None:
-    assert set(outcome_icons.WORST) == set(outcome_icons.MARKS)
-    assert set(OUTCOMES) < set(outcome_icons.MARKS)
-    assert len({mark.sign for mark in outcome_icons.MARKS.values()}) == len(outcome_icons.MARKS)
-
-
-def test_a_cell_of_the_heat_map_counts_passed_of_applicable_cases() -> None:
-    cases = [
-        result(verdict(outcome, effect=effect), scenario=f"s{number}")
-        for number, (outcome, effect) in enumerate(
-            [("pass", ""), ("stale", ""), ("expected", "lost"), ("new", "refused"), ("error", ""), ("unsupported", "")]
-        )
-    ]
-    made = run(*cases, result(verdict("pass", "stop"), subject="other"))
-    (heat,) = overview.heat_maps(made, count_verdicts(made))
-    assert [row.name for row in heat.rows] == ["mine", "other"]
-    assert [column.id for column in heat.columns] == ["order", "stop"]
-    whole, order, stop = heat.rows[0].cells
-    assert (order.tally.ratio, order.shade, order.tally.known, order.tally.undecided) == ("2/5", 5, 1, 1)
-    assert whole.tally.ratio == "2/5"
-    assert order.tip == (
-        "mine, order: 2/5 applicable cases pass, 1 lost, 1 refused, 1 undecided, 1 not asked, 1 not run, "
-        "1 of the failures listed in a baseline"
-    )
-    assert order.link == "#subject=mine&law=order&verdict=broken"
-    assert (stop.shade, stop.tally.applicable, stop.link) == (None, 0, "#subject=mine&law=stop")
-    assert heat.rows[1].cells[2].shade == 0
-
-
 def test_reference_and_faulty_subjects_are_apart_from_the_implementations() -> None:
     roles = {"mine": "implementation", "ours": "reference", "bad": "known-bad"}
     made = run(
@@ -332,12 +302,6 @@ def test_the_columns_hold_every_verdict_once() -> None:
     found = columns.Columns(made)
     assert sum(bool(case) for cases in found.cases for case in cases) == len(made.results)
     assert len(found.bundles) < len(made.results)
-
-
-def test_results_of_what_the_run_does_not_name_are_shown_too() -> None:
-    made = replace(run(result(verdict("fail"))), subjects=[], laws=[], scenarios=[])
-    data = data_of(page(made))
-    assert (data["subjects"], data["laws"], data["scenarios"]) == (["mine"], ["order"], ["one-call"])
 
 
 @pytest.mark.thorough

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from playwright.sync_api import expect
 
-from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
+from tests.reports.browser import Open, axe_findings
 from tests.reports.test_html import Read
 from tests.support.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.audit.bulk import parallel
@@ -116,19 +116,6 @@ def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
     text = Read(audit_page.render(audited(path)).decode()).text
     assert "Nothing was audited" in text
     assert "1 exchange of unknown wires" in text
-
-
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.page("reports/html")
-def test_axe_finds_nothing(opened: Open, traffic: Path, tmp_path: Path, size: str, scheme: str) -> None:
-    page = opened(audit_page.render(audited(traffic)), size=size, scheme=scheme)
-    photograph(page, f"audit-{size}-{scheme}", tmp_path)
-    expect(page.locator("h1")).to_contain_text("The policy first would drop 2 of 6 client calls")
-    if size == "phone":
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert axe_findings(page) == []
 
 
 def lost_call(path: Path) -> Path:

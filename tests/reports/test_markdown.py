@@ -14,7 +14,8 @@ from toolparity.reports.escape import cut, visible
 from toolparity.reports.markdown_budget import code, prose, tagged
 from toolparity.reports.results import EvidenceSource, Kill, LawInfo, Report, Run
 
-from .golden import HOSTILE, golden, large, result, run, verdict
+from .golden import HOSTILE, golden, result, run, verdict
+from .made_run import made_run
 
 #: All that the report says in HTML itself.
 OWN = {"details", "summary", "code"}
@@ -219,7 +220,7 @@ def test_a_paragraph_that_does_not_fit_is_counted() -> None:
 
 @pytest.mark.thorough
 def test_what_does_not_fit_is_counted() -> None:
-    made = large(subjects=3)
+    made = made_run(3)
     page = read(Report(made, run()))
     shown = sum(row[0] in "❗❌♻️" for row in page.rows if len(row) == 4 and row[1].startswith("scenario"))
     left = re.search(r"Left out for size:.*?([\d,]+) failures", page.text)

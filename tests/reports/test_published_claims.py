@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import re
 import subprocess
 import sys
-from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.reports.golden import result, run, verdict
+from tests.reports.golden import result, verdict
 from tests.support.published import published
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
-from toolparity.conformance.cli import publish
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline, status
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects import environments, subject
 from toolparity.conformance.subjects.peers import HERE
-from toolparity.reports import formats
-from toolparity.reports.results import Report, Run
-from toolparity.reports.terminal import Lines
-from toolparity.reports.text import sections
 
 ROOT = Path(__file__).parents[2]
 FAILED = ("fail", "new", "expected")
-#: Effects that the headline is about.
-HARM = ("lost", "duplicated", "altered", "executed")
 
 #: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
@@ -69,84 +59,6 @@ FALSE = [
 PAGE = pytest.mark.page(
     "reports/published", "conformance/runner/withdrawn.py", "conformance/baselines", "docs/pages/peers.md"
 )
-
-
-def text(name: str) -> str:
-    """A published file; of the page the words of its markup, without the data of its scripts."""
-    found = (publish.FOLDER / name).read_text("utf-8")
-    if name == "index.html":
-        found = re.sub(r"<script.*?</script>|<style.*?</style>", "", found, flags=re.S)
-        found = unescape(re.sub(r"<[^>]+>", " ", found))
-    return " ".join(found.split())
-
-
-def counted(made: Run, *names: str) -> tuple[int, int, int]:
-    """Subjects that harm a call or content, cases that pass, and cases in which something was judged: counted anew."""
-    passed = applied = 0
-    harming = set()
-    for one in made.results:
-        if one.subject not in names:
-            continue
-        outcomes = {verdict.outcome for verdict in one.verdicts}
-        if outcomes - {"unsupported"}:
-            applied += 1
-            passed += outcomes <= {"pass", "stale", "unsupported"}
-            effects = {verdict.effect for verdict in one.verdicts if verdict.outcome in FAILED}
-            harming |= {one.subject} if effects & {*HARM} else set()
-    return len(harming), passed, applied
-
-
-@PAGE
-def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
-    names = [one.name for one in published().subjects if one.role == "implementation"]
-    harming, passed, applied = counted(published(), *names)
-    assert harming > 1
-    libraries = {one.library or one.name for one in published().subjects if one.name in names}
-    start = f"{harming} of {len(names)} implementations (entry points of {len(libraries)} libraries) lose"
-    for name in ("index.html", "README.md"):
-        assert start in text(name), name
-        assert f"{passed:,} of {applied:,} cases pass" in text(name), name
-        assert len(set(re.findall(r"[\d,]+ of [\d,]+ implementations? [(a-z]+", text(name)))) == 1, name
-        assert len(set(re.findall(r"[\d,]+ of [\d,]+ cases pass", text(name)))) == 1, name
-
-
-@PAGE
-def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_badge() -> None:
-    broken = {(one.subject, found.check) for one, found in published().verdicts() if found.outcome in FAILED}
-    readme, page = text("README.md"), text("index.html")
-    for one in published().subjects:
-        _, passed, applied = counted(published(), one.name)
-        laws = sum(subject == one.name for subject, _ in broken)
-        assert f"| `{one.name}` | {laws} | {applied:,} | {passed:,} |" in readme
-        assert f" {one.name} laws broken {laws} applicable {applied:,} pass {passed:,} " in page
-    _, passed, applied = counted(published(), publish.OWN)
-    badge_data = json.loads(text("badge.json"))
-    label, message = "tool calls: normalizer (reference)", f"{passed:,} of {applied:,} cases pass"
-    assert (badge_data["label"], badge_data["message"]) == (label, message)
-    assert f"{label}: {message}" in text("badge.svg")
-
-
-@pytest.mark.parametrize("outcome", FAILED)
-def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(outcome: str) -> None:
-    made = run(result(verdict(outcome)), result(verdict(), subject="other"), result(verdict(), subject="third"))
-    for form in ("html", "markdown"):
-        assert "1 of 3 implementations breaks a law" in formats.render(form, Report(made)).decode(), form
-    last = sections(Report(made))[-1]
-    assert isinstance(last, Lines)
-    assert last.entries[0][0].text == "1 of 3 implementations breaks a law; 2 of 3 cases pass"
-    assert "2 of 3 cases pass" in formats.render("badge", Report(made)).decode()
-
-
-@PAGE
-def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> None:
-    for page in (formats.render("html", Report(published())).decode(), (publish.FOLDER / "index.html").read_text()):
-        assert 'id="losses"' not in page
-        assert 'id="lost"' not in page
-        assert 'id="changes"' not in page
-        assert "cases that lost a call" not in page
-    assert "What changed" not in text("README.md")
-    assert "regression" not in text("README.md").lower()
-    assert not (publish.FOLDER / "previous.json.gz").exists()
 
 
 @PAGE

@@ -11,7 +11,8 @@ from toolparity.reports.results import Kill, LawInfo, Report, Run, SubjectInfo, 
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
-from .golden import HOSTILE, golden, large, result, run, verdict
+from .golden import HOSTILE, golden, result, run, verdict
+from .made_run import made_run
 
 
 def text_of(made: Run, before: Run | None = None, *, width: int = 10_000, colour: bool = False) -> str:
@@ -213,7 +214,7 @@ def test_colours_are_written_only_where_they_are_asked_for() -> None:
 
 
 def test_tables_fit_the_width() -> None:
-    made = large(subjects=20, scenarios=1)
+    made = made_run(20, 1)
     table = [line for line in text_of(made, width=60).splitlines() if line.startswith(("law", "----"))]
     assert len([line for line in table if line.startswith("law ")]) > 3
     assert all(len(line) <= 60 for line in table)
