@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from toolparity.reports import markdown
@@ -25,17 +24,10 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_a_failure_shows_the_law_the_place_the_evidence_and_the_command() -> None:
+    excerpts = [WireExcerpt("first", 5), WireExcerpt('{"second"\n:1}', 9)]
     made = run(
         result(verdict("fail", reason="a call is lost", expected="two", got="one", round=1)),
-        traffic=[
-            Traffic(
-                "one-call",
-                "openai.chat",
-                "plain",
-                [WireExcerpt("first", 5), WireExcerpt('{"second"\n:1}', 9)],
-                "a.yaml",
-            )
-        ],
+        traffic=[Traffic("one-call", "openai.chat", "plain", excerpts, "a.yaml")],
     )
     assert text_of(made).splitlines()[:8] == [
         "mine breaks order in 1 case",
@@ -48,34 +40,31 @@ def test_a_failure_shows_the_law_the_place_the_evidence_and_the_command() -> Non
         " --no-baseline --unreleased",
         "",
     ]
+    assert f"    again:  {made.results[0].repeat}" in text_of(made, width=40).splitlines(), "a command is one line"
 
 
 def test_of_many_failures_each_reason_is_shown_before_one_is_repeated() -> None:
     results = [result(verdict("fail", reason=f"reason {n // 5}"), scenario=f"s{n}") for n in range(20)]
-    text = text_of(run(*results))
-    assert [line.split("  ")[1] for line in text.splitlines() if line.startswith("FAIL")] == [
-        "reason 0",
-        "reason 1",
-        "reason 2",
-    ]
-    assert "    and 17 more of this kind" in text.splitlines()
+    lines = text_of(run(*results)).splitlines()
+    assert [line.split("  ")[1] for line in lines if line.startswith("FAIL")] == [f"reason {n}" for n in range(3)]
+    assert "    and 17 more of this kind" in lines
 
 
 def test_failing_laws_are_above_those_that_are_kept() -> None:
     made = run(
         result(verdict("pass", "stop"), verdict("fail", "order"), verdict("expected", "usage")),
-        result(verdict("pass", "stop"), verdict("unsupported", "usage"), verdict("error", "order"), subject="yours"),
+        result(verdict("stale", "stop"), verdict("unsupported", "usage"), verdict("error", "order"), subject="yours"),
     )
     found = rows(text_of(made))
     start = found.index(["law", "mine", "yours"])
     assert found[start + 2 : start + 5] == [
         ["order", "0/1", "0/1", "(1", "error)"],
         ["usage", "0/1", "(1", "expected)", "unsupported"],
-        ["stop", "1/1", "1/1"],
+        ["stop", "1/1", "1/1", "(1", "stale)"],
     ]
 
 
-def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() -> None:
+def test_scenarios_with_problems_are_shown_by_surface_the_worst_first() -> None:
     made = run(
         result(verdict("expected"), scenario="known"),
         result(verdict("pass"), verdict("pass", "stop"), scenario="known", surface="xai.grpc"),
@@ -86,14 +75,13 @@ def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() 
     found = rows(text)
     start = found.index(["scenario", "openai.chat", "xai.grpc"])
     assert text.splitlines()[start - 1] == "mine 1.0: 2 scenarios of 3 with problems"
-    assert found[start + 2 : start + 5] == [
-        ["broken", "·", "fail", "1/2"],
-        ["known", "expected", "1/1", "pass"],
-        [],
-    ]
+    broken, known = ["broken", "·", "fail", "1/2"], ["known", "expected", "1/1", "pass"]
+    assert found[start + 2 : start + 5] == [broken, known, []]
+    many = run(*(result(verdict("fail"), scenario=f"s{n}") for n in range(40)))
+    assert "and 15 more scenarios; the HTML page lists all of them: --html FILE" in text_of(many)
 
 
-def test_the_legend_explains_what_is_seen_and_only_where_there_is_something_to_explain() -> None:
+def test_the_legend_explains_the_outcomes_that_occur() -> None:
     assert "expected  The subject breaks the law, as the baseline expects." in text_of(run(result(verdict("expected"))))
     assert "The subject keeps the law." not in text_of(run(result(verdict("pass"))))
 
@@ -153,9 +141,11 @@ def test_a_stale_entry_is_not_called_a_failure() -> None:
     assert "<code>mine</code> keeps <code>order</code> in 1 case in which the baseline expects a failure" in text
 
 
-def test_what_changed_is_at_the_top() -> None:
-    before = run(*(result(verdict("pass"), scenario=f"s{n}") for n in range(12)))
-    after = run(*(result(verdict("fail", reason="lost"), scenario=f"s{n}") for n in range(12)))
+def test_changes_are_at_the_top() -> None:
+    before, after = (
+        run(*(result(verdict(outcome, reason="lost"), scenario=f"s{n}") for n in range(12)))
+        for outcome in ("pass", "fail")
+    )
     lines = text_of(after, before).splitlines()
     assert lines[0] == "What changed"
     assert lines[1].startswith("12 regressions since the run of ")
@@ -163,7 +153,7 @@ def test_what_changed_is_at_the_top() -> None:
     assert lines[11] == "    and 3 more of this kind"
 
 
-def test_what_came_and_went_is_named_by_scenario_and_the_rest_is_counted() -> None:
+def test_new_and_vanished_cases_are_named_by_scenario_and_the_rest_is_counted() -> None:
     before = run(*(result(verdict(), scenario=f"old{n}") for n in range(5)), result(verdict(), verdict("pass", "stop")))
     after = run(
         *(result(verdict(), scenario="later", policy=policy) for policy in ("all", "first")),
@@ -173,44 +163,27 @@ def test_what_came_and_went_is_named_by_scenario_and_the_rest_is_counted() -> No
         "new verdict mine usage one-call[openai.chat-plain-all]: not judged -> fail  because of fail",
         "vanished verdict mine stop one-call[openai.chat-plain-all]: pass -> not judged",
         "mine later: 2 new cases",
-        "mine old0: 1 vanished case",
-        "mine old1: 1 vanished case",
-        "mine old2: 1 vanished case",
+        *(f"mine old{n}: 1 vanished case" for n in range(3)),
         "    and 2 more of this kind",
         "",
     ]
 
 
-def test_a_command_is_never_broken_into_lines() -> None:
-    made = run(result(verdict("fail")))
-    assert f"    again:  {made.results[0].repeat}" in text_of(made, width=40).splitlines()
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_is_shown_and_steers_nothing(name: str) -> None:
-    text = HOSTILE[name]
-    made = run(result(verdict("fail", reason=text), subject=text, scenario=text))
-    shown = text_of(made, golden())
-    assert all(character.isprintable() or character == "\n" for character in shown)
-    assert f"FAIL {visible(text)}[openai.chat-plain-all]  {visible(text)}" in shown
-
-
-def test_texts_of_a_megabyte_do_not_fill_the_screen() -> None:
-    long = "x" * 1_000_000
-    bad = verdict("fail", reason=long, expected=long, got=long)
-    shown = text_of(run(result(bad, subject=long, scenario=long)))
-    assert len(shown) < 50_000
-    assert "x… [of 1,000,000 characters]" in shown
-
-
-def test_a_law_that_is_kept_against_the_baseline_counts_as_kept() -> None:
-    made = run(*(result(verdict(outcome), scenario=outcome) for outcome in ("pass", "stale", "expected")))
-    assert ["order", "2/3", "(1", "stale,", "1", "expected)"] in rows(text_of(made))
-
-
-def test_colours_are_written_only_where_they_are_asked_for() -> None:
+def test_hostile_text_is_shown_and_does_not_control_the_terminal() -> None:
+    for text in HOSTILE.values():
+        shown = text_of(run(result(verdict("fail", reason=text), subject=text, scenario=text)), golden())
+        assert all(character.isprintable() or character == "\n" for character in shown)
+        assert f"FAIL {visible(text)}[openai.chat-plain-all]  {visible(text)}" in shown
     assert "\x1b[31mFAIL" in text_of(golden(), colour=True)
     assert "\x1b" not in text_of(golden())
+
+
+def test_a_text_of_a_megabyte_is_cut_and_its_length_stated() -> None:
+    long = "x" * 1_000_000
+    shown = text_of(run(result(verdict("fail", reason=long, expected=long, got=long), subject=long, scenario=long)))
+    assert len(shown) < 50_000
+    assert "x… [of 1,000,000 characters]" in shown
+    assert (cut("abc", 3), cut("abcd" * 300, 3)) == ("abc", "abc… [of 1,200 characters]")
 
 
 def test_tables_fit_the_width() -> None:
@@ -220,17 +193,10 @@ def test_tables_fit_the_width() -> None:
     assert all(len(line) <= 60 for line in table)
 
 
-def test_a_long_list_of_scenarios_is_cut_and_counted() -> None:
-    made = run(*(result(verdict("fail"), scenario=f"s{n}") for n in range(40)))
-    assert "and 15 more scenarios; the HTML page lists all of them: --html FILE" in text_of(made)
-
-
 def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_lists_the_holes() -> None:
     laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
-    kills = [
-        Kill("swaps", "order", "It swaps.", {"order": 4, "stop": 2}),
-        Kill("lies", "stop", "It lies.", {"order": 1}),
-    ]
+    caught = Kill("swaps", "order", "It swaps.", {"order": 4, "stop": 2})
+    kills = [caught, Kill("lies", "stop", "It lies.", {"order": 1})]
     only = Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)
     assert [" ".join(line) for line in rows(text_of(only))] == [
         "Kill matrix: cases in which a law failed a known-bad subject, until its own did",
@@ -246,8 +212,3 @@ def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_lists_the_holes()
     both = text_of(replace(run(result(verdict())), kills=kills, laws=laws))
     assert "[4]" in both
     assert "1 case, 1 verdict in 12.3 s: 1 pass" in both
-
-
-def test_texts_are_cut_and_say_how_long_they_were() -> None:
-    assert cut("abc", 3) == "abc"
-    assert cut("abcd" * 300, 3) == "abc… [of 1,200 characters]"
