@@ -7,13 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from toolparity.reports.formats import FORMATS, render
-from toolparity.reports.results import GeneratedKills, Report, Run
+from toolparity.reports.results import GeneratedKills, Report
 
 from .golden import golden, result, run, verdict
 
@@ -58,29 +59,23 @@ def test_every_format_is_utf_8_without_controls_and_marks_of_direction(name: str
         assert not [hex(mark) for mark in marks if chr(mark) in text]
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_can_say_that_nothing_ran(name: str) -> None:
-    nothing = replace(golden(), subjects=[], results=[], traffic=[], sources=[], kills=[], scenarios=[])
-    assert render(name, Report(nothing))
+def test_every_format_can_show_unusual_runs() -> None:
+    long = [result(verdict("fail", "x" * 300, effect="lost"), subject=f"{number}" * 300) for number in range(40)]
+    for name, made in product(
+        FORMATS,
+        (
+            replace(golden(), subjects=[], results=[], traffic=[], sources=[], kills=[], scenarios=[]),
+            run(result(), result(subject="other")),
+            run(result(verdict("unsupported")), result(verdict("unsupported"), subject="other")),
+            run(result(verdict("error"))),
+            run(*long),
+        ),
+    ):
+        assert render(name, Report(made)), name
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize(
-    "made",
-    [
-        run(result(), result(subject="other")),
-        run(result(verdict("unsupported")), result(verdict("unsupported"), subject="other")),
-        run(result(verdict("error"))),
-        run(*(result(verdict("fail", "x" * 300, effect="lost"), subject=f"{number}" * 300) for number in range(40))),
-    ],
-    ids=["no law", "nothing asked", "nothing decided", "forty long names"],
-)
-def test_every_format_can_show_unusual_runs(name: str, made: Run) -> None:
-    assert render(name, Report(made))
-
-
-@pytest.mark.parametrize("name", ["markdown", "html"])
-def test_the_pages_show_the_generated_known_bad_subjects(name: str) -> None:
+def test_the_pages_show_the_generated_known_bad_subjects() -> None:
     generated = GeneratedKills(2000, equivalents={"drop:a.b": "default"}, survivors=["alter:a.c"])
-    text = render(name, Report(replace(golden(), generated=generated))).decode("utf-8")
-    assert "1,998 of 2,000 generated known-bad subjects fail a law; 1 is equivalent" in text
+    for name in ("markdown", "html"):
+        text = render(name, Report(replace(golden(), generated=generated))).decode("utf-8")
+        assert "1,998 of 2,000 generated known-bad subjects fail a law; 1 is equivalent" in text, name
