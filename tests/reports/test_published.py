@@ -15,7 +15,8 @@ from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS, SUMMARY
 from toolparity.conformance.known_bad import known_bad
 from toolparity.conformance.runner import kill, survival
 from toolparity.conformance.runner.judge import CaseFilter
-from toolparity.conformance.subjects import environments
+from toolparity.conformance.subjects import SUBJECTS, environments
+from toolparity.conformance.subjects.peers import PEERS
 from toolparity.reports.files import load
 from toolparity.reports.results import Run
 
@@ -50,6 +51,9 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+NAMES_OF_FILES = {RESULTS, SUMMARY, "index.html", "README.md", "badge.svg", "badge.json"}
+
+
 def test_a_publication_is_the_same_bytes_for_another_run_of_the_same_date(
     made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,11 +62,15 @@ def test_a_publication_is_the_same_bytes_for_another_run_of_the_same_date(
     first = content(tmp_path)
     publish.publish(everything(), tmp_path)
     assert content(tmp_path) == first
-    assert set(first) == {RESULTS, SUMMARY, "index.html", "README.md", "badge.svg", "badge.json"}
+    assert set(first) == NAMES_OF_FILES
 
 
-def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: Run, tmp_path: Path) -> None:
+def test_a_publication_has_the_subjects_the_kill_matrix_and_the_badge_of_the_normalizer_and_no_changes(
+    made: Run, tmp_path: Path
+) -> None:
+    publish.publish(replace(made, date="2025-12-01T00:00:00+00:00", results=made.results[1:]), tmp_path)
     publish.publish(made, tmp_path)
+    assert set(content(tmp_path)) == NAMES_OF_FILES
     read = load(tmp_path / RESULTS)
     assert read == made
     assert [one.name for one in read.subjects] == [*NAMES]
@@ -73,52 +81,37 @@ def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: 
     assert COMMAND in text
     if lacking := read.environment.get("not tested"):
         assert f"Not tested in this run: {lacking}." in text
-
-
-def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
-    path = f"{environments.home()}/litellm/lib/main.py"
-    (first, *_) = made.results
-    badge_data = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
-    (read,) = publish._without_personal_folders(replace(made, results=[badge_data])).results
-    assert read.verdicts[0].reason == "~/.cache/toolparity/subjects/litellm/lib/main.py: boom"
-    assert read.verdicts[0].got == "toolparity/reports/published"
-
-
-@pytest.mark.page("reports/published")
-def test_what_is_published_names_no_folder_of_who_ran_it() -> None:
-    # A slash may be escaped in JSON.
-    personal = rb"/(?:root|home\\?/[a-z]+|Users\\?/[A-Za-z]+|tmp\\?/[a-z]+)\\?/"
-    assert not re.search(personal, unpacked())
-
-
-def test_the_badge_is_of_the_normalizer_alone(made: Run, tmp_path: Path) -> None:
-    publish.publish(made, tmp_path)
+    assert "What changed" not in text + (tmp_path / "index.html").read_text("utf-8")
     cases = sum(one.subject == "normalizer" for one in made.results)
-    badge_data = json.loads((tmp_path / "badge.json").read_bytes())
-    assert badge_data == {
+    badge = json.loads((tmp_path / "badge.json").read_bytes())
+    assert badge == {
         "schemaVersion": 1,
         "label": "tool calls: normalizer (reference)",
         "message": f"{cases} of {cases} cases pass",
         "color": "brightgreen",
     }
-    assert badge_data["message"] in (tmp_path / "badge.svg").read_text("utf-8")
+    assert badge["message"] in (tmp_path / "badge.svg").read_text("utf-8")
 
 
-def test_a_publication_does_not_open_with_changes_since_another_suite(made: Run, tmp_path: Path) -> None:
-    publish.publish(made, tmp_path)
-    publish.publish(replace(made, date="2026-02-01T00:00:00+00:00", results=made.results[1:]), tmp_path)
-    assert set(content(tmp_path)) == {RESULTS, SUMMARY, "index.html", "README.md", "badge.svg", "badge.json"}
-    for name in ("README.md", "index.html"):
-        assert "What changed" not in (tmp_path / name).read_text("utf-8")
+def test_no_folder_of_a_person_is_published(made: Run) -> None:
+    path = f"{environments.home()}/litellm/lib/main.py"
+    case = replace(made.results[0], verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
+    (read,) = publish._without_personal_folders(replace(made, results=[case])).results
+    assert read.verdicts[0].reason == "~/.cache/toolparity/subjects/litellm/lib/main.py: boom"
+    assert read.verdicts[0].got == "toolparity/reports/published"
+
+
+@pytest.mark.page("reports/published")
+def test_the_published_results_name_no_folder_of_a_person() -> None:
+    # A slash may be escaped in JSON.
+    assert not re.search(rb"/(?:root|home\\?/[a-z]+|Users\\?/[A-Za-z]+|tmp\\?/[a-z]+)\\?/", unpacked())
 
 
 def test_a_publication_that_is_older_than_the_suite_is_reported(made: Run, tmp_path: Path) -> None:
     publish.publish(replace(made, laws=[*made.laws[1:], replace(made.laws[0], id="older")]), tmp_path)
     found = publish.behind(tmp_path)
-    assert "law conservation is not published" in found
-    assert "law older was removed from the suite" in found
-    assert "subject xai-sdk is not published" in found
-    assert "scenario single-call is not published" in found
+    missing = [f"{name} is not published" for name in ("law conservation", "subject xai-sdk", "scenario single-call")]
+    assert {*missing, "law older was removed from the suite"} <= {*found}
     assert "scenario parallel-three is not published" not in found
 
 
@@ -138,22 +131,13 @@ def test_one_subject_is_published_anew_beside_the_others(made: Run, monkeypatch:
     assert now.environment == made.environment
 
 
-def test_what_is_published_is_not_older_than_the_suite() -> None:
+def test_the_published_results_are_current_small_and_of_every_shipped_subject() -> None:
     assert (FOLDER / RESULTS).is_file(), COMMAND
     behind = publish.behind()
     assert not behind, f"{len(behind)} differences, as {behind[0]}: {COMMAND}"
-
-
-def test_what_is_published_stays_small() -> None:
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
     assert sizes["index.html"] < 2_000_000
     assert sum(sizes.values()) < 4_000_000, sizes
-
-
-def test_what_is_published_is_of_every_shipped_subject_and_hides_no_library() -> None:
-    from toolparity.conformance.subjects import SUBJECTS
-    from toolparity.conformance.subjects.peers import PEERS
-
     text = (FOLDER / "README.md").read_text("utf-8")
     assert [name for name in (*SUBJECTS, *PEERS) if name not in text] == []
 

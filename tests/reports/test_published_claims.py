@@ -1,9 +1,10 @@
-"""Item 29: what is published about others is true, and the page, the README and the badge have the same figures."""
+"""The publication accuses no library of a fault of the suite or of an adapter."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 
 from tests.reports.golden import result, verdict
 from tests.support.published import published
-from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS
@@ -26,33 +26,35 @@ FAILED = ("fail", "new", "expected")
 
 #: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
-#: Accusations that were the adapter's fault or the suite's: subject, scenario, mode, laws.
+#: Accusations that were the adapter's fault or the suite's: subjects, scenarios, mode, laws.
 FALSE = [
-    ("langchain", "choice-not-selected", "*", ("conservation", "arguments", "stream-parity")),
-    ("langchain", "two-choices-interleaved", "*", ("conservation", "arguments", "stream-parity")),
-    ("langchain", "legacy-function-call", "plain", ("conservation", "arguments")),
-    ("openai-agents", "same-call-two-indexes", "*", ("conservation",)),
-    *(("openai-agents", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
-    *(("openai-sdk", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
-    *(("litellm", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
-    ("pydantic-ai", "same-call-two-indexes", "*", ("conservation",)),
-    ("pydantic-ai", "item-id-rotates", "*", ("conservation",)),
-    ("pydantic-ai", "item-ends-under-another-id", "*", ("conservation",)),
-    *(
-        (name, "call-with-its-output", "*", ("conservation", "server-side"))
-        for name in ("openai-sdk", "any-llm", "litellm")
+    (
+        ["langchain"],
+        ["choice-not-selected", "two-choices-interleaved"],
+        "*",
+        ["conservation", "arguments", "stream-parity"],
     ),
-    *(
-        ("openai-agents", one, "*", ("conservation", "arguments", "usage"))
-        for one in (
-            "cut-only-call",
-            "cut-call-that-parses",
-            "cut-in-the-words",
-            "filtered-call",
-            "limit-cuts-the-words",
-        )
+    (["langchain"], ["legacy-function-call"], "plain", ["conservation", "arguments"]),
+    (["openai-agents"], ["same-call-two-indexes"], "*", ["conservation"]),
+    (["openai-agents", "openai-sdk", "litellm"], XAI_SEARCHES, "*", ["server-side", "conservation"]),
+    (
+        ["pydantic-ai"],
+        ["same-call-two-indexes", "item-id-rotates", "item-ends-under-another-id"],
+        "*",
+        ["conservation"],
+    ),
+    (["openai-sdk", "any-llm", "litellm"], ["call-with-its-output"], "*", ["conservation", "server-side"]),
+    (
+        ["openai-agents"],
+        ["cut-only-call", "cut-call-that-parses", "cut-in-the-words", "filtered-call", "limit-cuts-the-words"],
+        "*",
+        ["conservation", "arguments", "usage"],
     ),
 ]
+#: The same, as one entry for each subject, scenario, mode and law.
+ACCUSATIONS = {
+    (*place, law) for names, ids, mode, laws in FALSE for place in product(names, ids, [mode]) for law in laws
+}
 
 
 #: A test that reads the published results, or the pages that are made of them.
@@ -69,24 +71,24 @@ def test_an_accusation_that_was_not_the_librarys_fault_is_not_published() -> Non
         if found.outcome in FAILED
         for mode in ("*", one.mode)
     }
-    assert [(*place, law) for *place, laws in FALSE for law in laws if (*place, law) in accused] == []
+    assert accused & ACCUSATIONS == set()
 
 
 def test_an_accusation_that_was_not_the_librarys_fault_is_not_expected() -> None:
-    expected = []
-    for name, scenario, mode, laws in FALSE:
-        entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
-        named = [one for one in entries if one.scenario == scenario and one.check in laws]
-        expected += [(name, one) for one in named if mode == "*" or one.mode in ("*", mode)]
-    assert expected == []
+    expected = {
+        (name, one.scenario, mode, one.check)
+        for name in {accused for accused, *_ in ACCUSATIONS}
+        for one in baseline.read(baseline.SHIPPED / f"{name}.yaml")
+        for mode in ("*", "plain" if one.mode == "*" else one.mode)
+    }
+    assert expected
+    assert expected & ACCUSATIONS == set()
 
 
-def test_the_suite_judges_the_calls_of_which_the_official_sdk_returns_the_output_too() -> None:
+def test_the_suite_judges_the_calls_of_which_the_official_sdk_also_returns_the_output() -> None:
     for mode in ("plain", "stream"):
         found = Judge(subject("openai-sdk")).result(Case("call-with-its-output", "openai.responses", mode, "all"))
-        assert {one.check: one.outcome for one in found.verdicts if one.outcome not in ("pass", "unsupported")} == {}, (
-            mode
-        )
+        assert {one.outcome for one in found.verdicts} <= {"pass", "unsupported"}, mode
 
 
 def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: Path) -> None:
@@ -120,21 +122,18 @@ class Refuses:
         raise ValueError("not read")
 
 
-@pytest.mark.parametrize("scenario", ["cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full"])
-def test_a_reader_that_refuses_a_cut_answer_loses_nothing(scenario: str) -> None:
-    for surface in scenarios()[scenario].surfaces:
-        for mode in scenarios()[scenario].modes(surface):
-            case = Case(scenario, surface, mode, "all")
-            found = Judge(Refuses("stream", "text", "usage")).result(case).verdicts
-            assert {one.outcome for one in found if one.check == "conservation"} == {"pass"}
-            assert {one.outcome for one in found if one.check in ("arguments", "usage")} <= {"unsupported"}
-
-
-def test_a_reader_that_refuses_a_whole_answer_fails() -> None:
+def test_a_reader_that_refuses_a_cut_answer_loses_nothing_and_one_that_refuses_a_whole_answer_fails() -> None:
+    for scenario in ("cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full"):
+        for surface in scenarios()[scenario].surfaces:
+            for mode in scenarios()[scenario].modes(surface):
+                case = Case(scenario, surface, mode, "all")
+                found = Judge(Refuses("stream", "text", "usage")).result(case).verdicts
+                assert {one.outcome for one in found if one.check == "conservation"} == {"pass"}, case
+                assert {one.outcome for one in found if one.check in ("arguments", "usage")} <= {"unsupported"}, case
     for claims in (("text",), ("text", "select")):
         verdicts = Judge(Refuses(*claims)).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
-        (found,) = (one for one in verdicts if one.check == "conservation")
-        assert (found.outcome, found.effect) == ("fail", "refused")
+        (one,) = (one for one in verdicts if one.check == "conservation")
+        assert (one.outcome, one.effect) == ("fail", "refused")
 
 
 def withdrawals() -> list[tuple[str, baseline.BaselineEntry]]:
@@ -146,24 +145,19 @@ def test_each_withdrawn_accusation_names_a_case_and_a_reason_and_appears_in_the_
     for name, entry in withdrawals():
         assert entry.check in LAWS
         assert entry.surface in scenarios()[entry.scenario].surfaces
-        assert entry.surface in SURFACES
-        assert entry.reason in overview
-        assert f"`{entry.scenario}`" in overview, name
+        assert (entry.reason in overview, f"`{entry.scenario}`" in overview) == (True, True), name
 
 
 @PAGE
-def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> None:
-    there = {one.name for one in published().subjects}  # libraries that were not installed are missing
+def test_the_publication_shows_each_withdrawn_accusation_as_not_judged() -> None:
+    installed = {one.name for one in published().subjects}
     for name, entry in withdrawals():
-        if name not in there:
-            continue
-        found = [
-            one
+        outcomes = {
+            one.outcome
             for case, one in published().verdicts()
             if case.subject == name and entry.matches(case, one) and one.reason == f"not judged: {entry.reason}"
-        ]
-        assert found, (name, entry)
-        assert {one.outcome for one in found} == {"unsupported"}
+        }
+        assert outcomes == {"unsupported"} or name not in installed, (name, entry)
 
 
 #: Subject -> the runner of the same library, as a subject.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
@@ -18,29 +18,22 @@ from toolparity.reports.version_text import sections, version_line
 from toolparity.reports.versions import LawChange, LibraryHistory, Version
 
 CASES = [f"parallel-{number}[openai.chat-stream-all]" for number in range(9)]
-HISTORY = LibraryHistory(
-    "mine",
-    "mine-dist",
-    "0.1.0",
-    "2026-01-02T03:04:05+00:00",
-    "the last release of each minor series",
-    7,
-    [
-        Version("1.0", "", (7, 10), {"order": (4, 4), "stop": (9, 10)}),
-        Version("1.1", "", (7, 10), {"order": (4, 4), "stop": (9, 10)}),
-        Version("1.2", "No matching distribution"),
-        Version("1.3", "", (1, 10), {"order": (4, 4), "stop": (1, 10)}),
-        Version("1.4", "", (1, 10), {"order": (4, 4), "stop": (1, 10)}),
-        Version("1.5", "", (10, 10), {"order": (4, 4), "stop": (10, 10)}),
-    ],
-    [
-        LawChange(
-            "stop", "1.1", "1.3", "1.3", broken=CASES, between=1, packages={"sdk": ("1", "2"), "gone": ("3", "")}
-        ),
-        LawChange("stop", "1.3", "1.4", "1.4", broken=["one-call[openai.chat-plain-all]"], fixed=[CASES[0]]),
-        LawChange("stop", "1.4", "1.5", "1.5", fixed=CASES),
-    ],
-)
+VERSIONS = [
+    Version("1.0", "", (7, 10), {"order": (4, 4), "stop": (9, 10)}),
+    Version("1.1", "", (7, 10), {"order": (4, 4), "stop": (9, 10)}),
+    Version("1.2", "No matching distribution"),
+    Version("1.3", "", (1, 10), {"order": (4, 4), "stop": (1, 10)}),
+    Version("1.4", "", (1, 10), {"order": (4, 4), "stop": (1, 10)}),
+    Version("1.5", "", (10, 10), {"order": (4, 4), "stop": (10, 10)}),
+]
+PACKAGES = {"sdk": ("1", "2"), "gone": ("3", "")}
+CHANGES = [
+    LawChange("stop", "1.1", "1.3", "1.3", broken=CASES, between=1, packages=PACKAGES),
+    LawChange("stop", "1.3", "1.4", "1.4", broken=["one-call[openai.chat-plain-all]"], fixed=[CASES[0]]),
+    LawChange("stop", "1.4", "1.5", "1.5", fixed=CASES),
+]
+CHOICE = "the last release of each minor series"
+HISTORY = LibraryHistory("mine", "mine-dist", "0.1.0", "2026-01-02T03:04:05+00:00", CHOICE, 7, VERSIONS, CHANGES)
 RUN = run(result(verdict()))
 
 
@@ -53,80 +46,62 @@ def page(*histories: LibraryHistory) -> str:
     return formats.render("html", Report(RUN, histories=histories)).decode()
 
 
-def test_a_cell_spans_the_versions_with_one_outcome() -> None:
-    whole, stop = table().rows
+def test_a_cell_spans_the_versions_with_one_outcome_and_a_law_that_all_keep_has_no_row() -> None:
+    made = table()
+    assert made.versions == ["1.0", "1.1", "1.3", "1.4", "1.5"]
+    assert made.steady == ["order"]
+    whole, stop = made.rows
     assert (whole.law, stop.law) == ("", "stop")
     assert [(cell.versions, cell.span, cell.passed, cell.applicable) for cell in whole.cells] == [
         ("1.0 to 1.1", 2, 7, 10),
         ("1.3 to 1.4", 2, 1, 10),
         ("1.5", 1, 10, 10),
     ]
-    assert [(cell.versions, cell.change) for cell in stop.cells] == [
-        ("1.0 to 1.1", ""),
-        ("1.3", "worse"),
-        ("1.4", "mixed"),
-        ("1.5", "better"),
-    ]
-
-
-def test_the_cells_of_a_row_are_as_wide_as_its_versions() -> None:
-    made = table()
-    assert made.versions == ["1.0", "1.1", "1.3", "1.4", "1.5"]
-    for row in made.rows:
-        assert sum(cell.span for cell in row.cells) == len(made.versions)
+    changes = [("1.0 to 1.1", 2, ""), ("1.3", 1, "worse"), ("1.4", 1, "mixed"), ("1.5", 1, "better")]
+    assert [(cell.versions, cell.span, cell.change) for cell in stop.cells] == changes
 
 
 def test_two_changes_before_the_next_selected_version_are_one_sign_with_both_in_its_text() -> None:
-    changes = [
+    broken, fixed = (
         LawChange("stop", "1.5", "1.6", "1.7", broken=CASES),
         LawChange("stop", "1.6", "1.7", "1.7", fixed=CASES[1:]),
-    ]
+    )
     after = Version("1.7", "", (9, 10), {"stop": (9, 10)})
-    stop = table(msgspec.structs.replace(HISTORY, versions=[HISTORY.versions[-1], after], changes=changes)).rows[1]
+    stop = table(replace(HISTORY, versions=[VERSIONS[-1], after], changes=[broken, fixed])).rows[1]
     assert [(cell.versions, cell.change) for cell in stop.cells] == [("1.5", ""), ("1.7", "mixed")]
     assert stop.cells[1].tip.endswith("since 1.6: 9 cases broken, since 1.7: 8 cases fixed")
 
 
-def test_a_release_that_only_the_search_ran_has_no_column_and_is_counted() -> None:
-    searched = [Version("1.4.1", found=True), Version("1.4.2", "No matching distribution", found=True)]
-    made = table(msgspec.structs.replace(HISTORY, versions=[*HISTORY.versions, *searched]))
-    assert made.versions == table().versions
-    assert made.about.endswith(". The search for changes also ran 1 other release, with the scenarios that differ.")
-    assert "search" not in table().about
-    assert made.refused == [("1.2", "No matching distribution"), ("1.4.2", "No matching distribution")]
-
-
 def test_libraries_with_changes_come_first() -> None:
-    steady = msgspec.structs.replace(HISTORY, subject="a-steady-one", changes=[])
+    steady = replace(HISTORY, subject="a-steady-one", changes=[])
     made = libraries(Report(RUN, histories=[steady, HISTORY]))
     assert [library.name for library in made] == ["mine", "a-steady-one"]
     assert "The same cases fail in every tested version." in page(steady)
     assert "The same cases fail" not in page(HISTORY)
 
 
-def test_laws_that_every_version_keeps_are_named_and_have_no_row() -> None:
-    assert table().steady == ["order"]
-
-
-def test_releases_that_changed_a_law_are_listed_with_what_was_not_tested_and_other_packages() -> None:
+def test_releases_that_changed_a_law_are_listed_with_other_packages_and_untested_releases() -> None:
     fixed, mixed, broken = table().releases
     assert (broken.version, broken.after, broken.between) == ("1.3", "1.1", 1)
     assert broken.packages == "sdk 1 → 2, gone 3 → none"
     (change,) = broken.changes
     assert (change.law, change.counts, len(change.examples), change.more) == ("stop", "9 cases broken", 6, 3)
-    assert mixed.changes[0].counts == "1 case broken, 1 case fixed"
-    assert fixed.between == 0
-    assert table().refused == [("1.2", "No matching distribution")]
+    assert (mixed.changes[0].counts, fixed.between) == ("1 case broken, 1 case fixed", 0)
 
 
-def test_a_newer_release_that_was_not_tested_is_named() -> None:
-    newer = msgspec.structs.replace(HISTORY, newest="2.0")
-    assert table(newer).about.endswith(". The newest release on 2026-01-02 is 2.0, which was not tested.")
-    assert "newest" not in table(msgspec.structs.replace(HISTORY, newest="1.5")).about
+def test_the_description_names_a_newer_release_and_counts_those_that_only_the_search_ran() -> None:
+    searched = [Version("1.4.1", found=True), Version("1.4.2", "No matching distribution", found=True)]
+    made = table(replace(HISTORY, versions=[*VERSIONS, *searched]))
+    assert made.versions == table().versions
+    assert made.about.endswith(". The search for changes also ran 1 other release, with the scenarios that differ.")
+    assert made.refused == [("1.2", "No matching distribution"), ("1.4.2", "No matching distribution")]
+    newer = table(replace(HISTORY, newest="2.0"))
+    assert newer.about.endswith(". The newest release on 2026-01-02 is 2.0, which was not tested.")
+    assert not re.search("search|newest", table(replace(HISTORY, newest="1.5")).about)
 
 
 def test_a_note_is_beside_its_release() -> None:
-    noted = msgspec.structs.replace(HISTORY, notes={"1.4": "The list of models <changed>."})
+    noted = replace(HISTORY, notes={"1.4": "The list of models <changed>."})
     assert [release.note for release in table(noted).releases] == ["", "The list of models <changed>.", ""]
     assert "The list of models" in page(noted)
     assert "The list of models" not in page(HISTORY)
@@ -135,35 +110,25 @@ def test_a_note_is_beside_its_release() -> None:
 def test_a_case_links_to_its_evidence_if_the_page_has_the_library() -> None:
     address = "#case=mine/parallel-0/openai.chat/stream/all"
     assert f'href="{address}"' in page(HISTORY)
-    assert address not in page(msgspec.structs.replace(HISTORY, subject="another"))
+    assert address not in page(replace(HISTORY, subject="another"))
 
 
 def test_a_page_without_histories_has_no_section_for_them() -> None:
-    refused = msgspec.structs.replace(HISTORY, versions=[HISTORY.versions[2]], changes=[])
+    refused = replace(HISTORY, versions=[HISTORY.versions[2]], changes=[])
     for text in (page(), page(refused)):
         assert 'id="versions"' not in text
         assert "#versions" not in text
     assert 'href="#versions"' in page(HISTORY)
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_no_text_of_a_history_is_markup(text: str) -> None:
-    hostile = LibraryHistory(
-        text,
-        text,
-        text,
-        text,
-        text,
-        1,
-        [Version(text, "", (0, 1), {text: (0, 1)}), Version("2", text)],
-        [LawChange(text, text, text, text, broken=[text], packages={text: (text, text)})],
-    )
-    assert "<script>alert" not in page(hostile)
-    assert "onerror=alert(1)>" not in page(hostile)
-    markdown = formats.render("markdown", Report(RUN, histories=[hostile])).decode()
-    outside_code = re.sub(r"`[^`]*`", "", markdown)
-    assert "<script>" not in outside_code
-    assert "@everyone" not in outside_code
+def test_no_text_of_a_history_is_markup() -> None:
+    for text in HOSTILE.values():
+        changes = [LawChange(text, text, text, text, broken=[text], packages={text: (text, text)})]
+        versions = [Version(text, "", (0, 1), {text: (0, 1)}), Version("2", text)]
+        hostile = LibraryHistory(text, text, text, text, text, 1, versions, changes)
+        assert not re.search(r"<script>alert|onerror=alert\(1\)>", page(hostile))
+        markdown = formats.render("markdown", Report(RUN, histories=[hostile])).decode()
+        assert not re.search("<script>|@everyone", re.sub(r"`[^`]*`", "", markdown))
 
 
 def test_the_markdown_has_a_line_per_library() -> None:
@@ -184,29 +149,17 @@ def test_the_terminal_shows_a_column_per_tested_version() -> None:
     assert version_line(HISTORY.versions[2]) == "1.2: not tested: No matching distribution"
 
 
-def test_a_history_survives_its_file(tmp_path: Path) -> None:
+def test_a_history_is_read_as_it_was_written_and_another_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
+    with pytest.raises(UnreadableResults, match=r"mine\.json.*No such file|No such file.*mine\.json"):
+        load_history(path)
+    for content in (b"", b'{"format": "toolparity-results/3"}'):
+        path.write_bytes(content)
+        with pytest.raises(UnreadableResults, match=r"mine\.json.*not valid"):
+            load_history(path)
     path.write_bytes(versions.write(HISTORY))
     assert load_history(path) == HISTORY
     assert versions.write(load_history(path)) == path.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "not valid toolparity-history/1"),
-        (b'{"format": "toolparity-results/3"}', "not valid"),
-        (None, "No such file"),
-    ],
-)
-def test_a_file_that_is_not_a_history_is_an_error_that_names_it(
-    tmp_path: Path, content: bytes | None, problem: str
-) -> None:
-    path = tmp_path / "mine.json"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UnreadableResults, match=rf"mine\.json.*{problem}|{problem}.*mine\.json"):
-        load_history(path)
 
 
 @pytest.mark.thorough(keep=2)
