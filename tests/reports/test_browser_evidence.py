@@ -36,45 +36,28 @@ def shown(body: bytes = b'{"calls":["get_weather","list_events"]}', parts: list[
     return formats.render("html", Report(made(), reproductions=[found]))
 
 
-def test_expected_and_got_are_a_difference_by_line(opened: Open) -> None:
+def test_the_panel_shows_the_difference_its_meaning_and_the_marked_response(opened: Open) -> None:
     page = opened(shown(), SHORTEST)
-    lines = page.locator("dialog .difference .line")
-    assert lines.all_inner_texts() == [f"  {CALLS[0]}", f"- {CALLS[1]}"]
-
-
-@pytest.mark.parametrize(
-    ("expected", "got", "lines"),
-    [
-        ('{"a":1,"b":2}', '{"a":1,"b":3}', ["  {", '    "a": 1,', '-   "b": 2', '+   "b": 3', "  }"]),
-        ('{"a":1}', '{"a"{"a":1}', ['- {"a":1}', '+ {"a"{"a":1}']),
-        ("end_turn", "", ["- end_turn", "+ nothing"]),
-    ],
-    ids=["json", "one side is not JSON", "nothing"],
-)
-def test_json_is_compared_by_member_and_other_texts_unchanged(
-    opened: Open, expected: str, got: str, lines: list[str]
-) -> None:
-    case = result(verdict("fail", expected=expected, got=got, effect="altered"))
-    page = opened(formats.render("html", Report(run(case))), "#case=mine/one-call/openai.chat/plain/all")
-    assert page.locator("dialog .difference .line").all_inner_texts() == lines
-
-
-def test_the_panel_states_what_a_failure_means_for_an_application(opened: Open) -> None:
-    page = opened(shown(), SHORTEST)
-    expect(page.locator("dialog .meaning")).to_have_text("For an application: The call does not run.")
-
-
-def test_the_response_has_its_lost_call_marked(opened: Open) -> None:
-    page = opened(shown(), SHORTEST)
-    assert page.locator("dialog .response mark").all_inner_texts() == ['"list_events"']
-    assert page.locator("dialog .response").inner_text() == '{"calls":["get_weather","list_events"]}'
-    expect(page.locator("dialog")).to_contain_text("the calls that are expected and not in the output")
-
-
-def test_the_first_mark_of_a_long_response_is_in_sight(opened: Open) -> None:
+    panel = page.locator("dialog")
+    assert panel.locator(".difference .line").all_inner_texts() == [f"  {CALLS[0]}", f"- {CALLS[1]}"]
+    expect(panel.locator(".meaning")).to_have_text("For an application: The call does not run.")
+    assert panel.locator(".response mark").all_inner_texts() == ['"list_events"']
+    assert panel.locator(".response").inner_text() == '{"calls":["get_weather","list_events"]}'
+    expect(panel).to_contain_text("the calls that are expected and not in the output")
     parts = ["line\n" * 500, '"list_events"', "\nline" * 500]
     page = opened(shown("".join(parts).encode(), parts), SHORTEST)
     expect(page.locator("dialog .response mark")).to_be_in_viewport()
+
+
+def test_json_is_compared_by_member_and_other_texts_unchanged(opened: Open) -> None:
+    for expected, got, lines in (
+        ('{"a":1,"b":2}', '{"a":1,"b":3}', ["  {", '    "a": 1,', '-   "b": 2', '+   "b": 3', "  }"]),
+        ('{"a":1}', '{"a"{"a":1}', ['- {"a":1}', '+ {"a"{"a":1}']),
+        ("end_turn", "", ["- end_turn", "+ nothing"]),
+    ):
+        case = result(verdict("fail", expected=expected, got=got, effect="altered"))
+        page = opened(formats.render("html", Report(run(case))), "#case=mine/one-call/openai.chat/plain/all")
+        assert page.locator("dialog .difference .line").all_inner_texts() == lines
 
 
 def test_script_and_response_are_downloaded_byte_by_byte(opened: Open) -> None:
@@ -89,26 +72,22 @@ def test_script_and_response_are_downloaded_byte_by_byte(opened: Open) -> None:
     expect(page.locator("dialog")).to_contain_text("pip install mine==1.0")
 
 
-def test_another_case_links_the_shortest_one(opened: Open) -> None:
+def test_only_the_shortest_case_has_the_response_and_another_one_links_it(opened: Open) -> None:
     page = opened(shown(), "#case=mine/long/openai.chat/plain/all")
     expect(page.locator("dialog .response")).to_have_count(0)
     page.locator("dialog .shortest a").click()
     expect(page.locator("dialog .response")).to_have_count(1)
     assert page.evaluate("location.hash").startswith(SHORTEST)
-
-
-def test_without_reproductions_there_is_only_the_difference(opened: Open) -> None:
     page = opened(formats.render("html", Report(made())), SHORTEST)
     expect(page.locator("dialog .difference")).to_have_count(1)
     expect(page.locator("dialog .reproduction, dialog .shortest")).to_have_count(0)
 
 
-@pytest.mark.parametrize("name", sorted(HOSTILE))
-def test_hostile_text_in_a_response_is_only_text(opened: Open, name: str) -> None:
-    text = HOSTILE[name]
-    page = opened(shown(text.encode("utf-8", "surrogatepass"), [text, text, text]), SHORTEST)
-    expect(page.locator("dialog .response")).to_be_visible()
-    expect(page.locator("dialog .response img, dialog .response script")).to_have_count(0)
+def test_hostile_text_in_a_response_is_only_text(opened: Open) -> None:
+    for text in HOSTILE.values():
+        page = opened(shown(text.encode("utf-8", "surrogatepass"), [text, text, text]), SHORTEST)
+        expect(page.locator("dialog .response")).to_be_visible()
+        expect(page.locator("dialog .response img, dialog .response script")).to_have_count(0)
 
 
 @pytest.mark.thorough(keep=2)

@@ -70,15 +70,13 @@ def test_each_screen_of_the_published_page(opened: Open, tmp_path: Path, screen:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_first_screen_has_the_headline_the_key_and_the_worst_implementation(opened: Open, size: str) -> None:
+def test_the_first_screen_has_the_headline_and_the_worst_implementation_and_leads_to_the_evidence(
+    opened: Open, size: str
+) -> None:
     page = opened((FOLDER / "index.html").read_bytes(), size=size)
     for part in ("h1", ".lead", "#hint", ".key", ".heat tbody tr >> nth=0"):
         expect(page.locator(part).first).to_be_in_viewport(ratio=1)
     assert page.locator("#hint").evaluate("hint => hint.scrollHeight <= hint.clientHeight + 1"), "no line is cut off"
-
-
-def test_the_evidence_of_a_failure_is_two_clicks_from_the_first_screen(opened: Open) -> None:
-    page = opened((FOLDER / "index.html").read_bytes())
     page.locator(".heat a[href*=broken]").first.click()
     page.locator("#grid tbody td a:not(.dim)").first.click()
     for part in ("Expected", "Got", "On the wire"):
