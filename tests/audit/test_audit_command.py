@@ -44,7 +44,7 @@ def data(*args: str | Path) -> dict[str, Any]:
 
 
 def mixed(path: Path, times: int = 1) -> Path:
-    """One of everything: parallel calls, a cut stream, calls that cannot run, unknown traffic, other files."""
+    """Parallel calls, a cut stream, calls that cannot run, unknown traffic, and places without traffic."""
     rows = [
         row(chat_body("f", "g", "h")),
         row(chat_stream("f", "g"), stream=True),
@@ -59,34 +59,18 @@ def mixed(path: Path, times: int = 1) -> Path:
     return write_rows(path, *rows * times)
 
 
-# The figures
-
-
 def test_each_policy_is_weighed_against_the_same_calls(tmp_path: Path) -> None:
-    figures = data(mixed(tmp_path / "r.jsonl"))["wires"]["openai.chat"]
-    assert {k: figures[k] for k in ("exchanges", "streamed", "undecoded", "calls", "parallel", "most_calls")} == {
-        "exchanges": 7,
-        "streamed": 2,
-        "undecoded": 1,
-        "calls": 8,
-        "parallel": 2,
-        "most_calls": 3,
-    }
-    assert (figures["truncated"], figures["invalid"], figures["unfinished"], figures["incomplete"]) == (1, 1, 1, 1)
-    assert figures["policies"] == {
-        "first": {"kept": 2, "dropped": 3, "rejected": 3, "responses": 2},
-        "all": {"kept": 5, "dropped": 0, "rejected": 3, "responses": 0},
-        "batch": {"kept": 5, "dropped": 0, "rejected": 3, "responses": 0},
-    }
-
-
-def test_a_limit_drops_under_every_policy(tmp_path: Path) -> None:
-    figures = data(mixed(tmp_path / "r.jsonl"), "--limit", "2")["wires"]["openai.chat"]["policies"]
-    assert {name: (p["kept"], p["dropped"]) for name, p in figures.items()} == {
-        "first": (2, 3),
-        "all": (4, 1),
-        "batch": (4, 1),
-    }
+    path = mixed(tmp_path / "r.jsonl")
+    figures = data(path)["wires"]["openai.chat"]
+    expected = {"exchanges": 7, "streamed": 2, "undecoded": 1, "calls": 8, "parallel": 2, "most_calls": 3}
+    expected |= {"truncated": 1, "invalid": 1, "unfinished": 1, "incomplete": 1}
+    assert {name: figures[name] for name in expected} == expected
+    all_kept = {"kept": 5, "dropped": 0, "rejected": 3, "responses": 0}
+    first = {"kept": 2, "dropped": 3, "rejected": 3, "responses": 2}
+    assert figures["policies"] == {"first": first, "all": all_kept, "batch": all_kept}
+    limited = data(path, "--limit", "2")["wires"]["openai.chat"]["policies"]
+    kept = {name: (p["kept"], p["dropped"]) for name, p in limited.items()}
+    assert kept == {"first": (2, 3), "all": (4, 1), "batch": (4, 1)}
 
 
 def test_server_calls_are_counted_apart_from_client_calls() -> None:
@@ -94,14 +78,19 @@ def test_server_calls_are_counted_apart_from_client_calls() -> None:
     assert (figures["calls"], figures["server_calls"]) == (2, 2)
 
 
-def test_findings_have_their_meaning_beside_them(tmp_path: Path) -> None:
-    found = data(mixed(tmp_path / "r.jsonl"))
+def test_findings_have_their_meaning_and_the_worst_places_come_first(tmp_path: Path) -> None:
+    path = mixed(tmp_path / "r.jsonl")
+    found = data(path)
     counts = found["wires"]["openai.chat"]["findings"]
-    assert counts["stream-incomplete"] == 1
-    assert counts["rejected-call"] == 3
-    assert "dropped-call" not in counts
+    assert (counts["stream-incomplete"], counts["rejected-call"], "dropped-call" in counts) == (1, 3, False)
     assert set(counts) == set(found["codes"])
     assert found["codes"]["stream-incomplete"]["means"] == CODES["stream-incomplete"].means
+    worst = found["worst"]
+    assert [p["score"] for p in worst] == sorted((p["score"] for p in worst), reverse=True)
+    assert {p["place"] for p in worst} == {f"{path}:{n}" for n in (3, 4, 5, 6)}
+    cut = next(p for p in worst if p["id"] == "cut")
+    assert "stream-incomplete" in cut["codes"]
+    assert cut["codes"][-1] == "rejected-call", "the most severe come last"
 
 
 def test_calls_in_the_text_are_reported_with_their_dialect(tmp_path: Path) -> None:
@@ -111,24 +100,6 @@ def test_calls_in_the_text_are_reported_with_their_dialect(tmp_path: Path) -> No
     assert found["wires"]["openai.chat"]["findings"] == {"leaked-markup": 1}
     (example,) = found["examples"]["leaked-markup"]
     assert (example["id"], example["message"]) == ("leak", "hermes: '<tool_call>'")
-
-
-def test_the_worst_places_come_first_with_file_and_line(tmp_path: Path) -> None:
-    path = mixed(tmp_path / "r.jsonl")
-    worst = data(path)["worst"]
-    assert [p["score"] for p in worst] == sorted((p["score"] for p in worst), reverse=True)
-    assert {p["place"] for p in worst} == {f"{path}:{n}" for n in (3, 4, 5, 6)}
-    cut = next(p for p in worst if p["id"] == "cut")
-    assert "stream-incomplete" in cut["codes"]
-    assert cut["codes"][-1] == "rejected-call", "the gravest stand first"
-
-
-def test_wires_that_are_not_known_are_counted_one_line_each(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", *[row("{}", wire="google")] * 3, row("{}", wire="cohere"), row(chat_body()))
-    result = run(path)
-    assert result.exit_code == 0
-    assert re.search(r"^google +3 exchanges$", result.stdout, re.MULTILINE)
-    assert re.search(r"^cohere +1 exchange$", result.stdout, re.MULTILINE)
 
 
 def test_an_unreadable_exchange_is_one_line_with_its_place_and_the_rest_continues(tmp_path: Path) -> None:
@@ -141,54 +112,38 @@ def test_an_unreadable_exchange_is_one_line_with_its_place_and_the_rest_continue
     assert broken.startswith(f"{path}:9: invalid JSON")
     assert result.exit_code == 4
     assert "7 exchanges on 1 wire, 1 of wires not yet known, 3 places that could not be read" in result.stdout
+    assert re.search(r"^google +1 exchange$", result.stdout, re.MULTILINE)
+    one = write_rows(tmp_path / "one.jsonl", row(chat_body("f")))
+    assert run(one).stdout.startswith("1 exchange on 1 wire")
+    assert CliRunner().invoke(main, ["audit", "-"], input=one.read_bytes()).stdout == run(one).stdout
 
 
-# One result, however it is computed
-
-
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
-def test_the_result_is_the_same_for_any_number_of_workers(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_result_is_the_same_for_any_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "PART_BYTES", 4000)
-    paths = [mixed(tmp_path / f"{n}{suffix}", 20) for n in range(3)]
+    paths = [mixed(tmp_path / name, 20) for name in ("0.jsonl", "1.jsonl.gz", "2.jsonl")]
     one, two = (run(*paths, tmp_path / "missing", EXAMPLES, "--json", "--jobs", jobs) for jobs in ("1", "2"))
-    assert one.stdout == two.stdout
-    assert one.stderr == two.stderr
-    assert one.exit_code == two.exit_code == 4
+    assert (one.stdout, one.stderr, one.exit_code) == (two.stdout, two.stderr, 4)
+    assert two.exit_code == 4
     assert json.loads(one.stdout)["exchanges"] == 3 * 20 * 8 + 9
-
-
-def test_the_result_does_not_depend_on_how_the_input_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = mixed(tmp_path / "r.jsonl", 20)
-    whole = data(path)
-    monkeypatch.setattr(parallel, "PART_BYTES", 300)
-    assert data(path) == whole
 
 
 def test_few_parts_are_under_way_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The input is read as parts are done, not ahead of them: memory does not grow with it."""
     monkeypatch.setattr(parallel, "PART_BYTES", 300)
-    path = mixed(tmp_path / "r.jsonl", 30)
-    read = done = 0
-    ahead = 0
+    numbers = {"read": 0, "done": 0, "ahead": 0}
     real = parallel.split_files
 
     def counted(*args: Any, **options: Any) -> Any:
-        nonlocal read, ahead
         for piece in real(*args, **options):
-            read += 1
-            ahead = max(ahead, read - done)
+            numbers["read"] += 1
+            numbers["ahead"] = max(numbers["ahead"], numbers["read"] - numbers["done"])
             yield piece
 
-    def progress(_: int) -> None:
-        nonlocal done
-        done += 1
-
     monkeypatch.setattr(parallel, "split_files", counted)
-    parallel.audit_paths([str(path)], jobs=2, on_progress=progress)
-    assert done == read > 50
-    assert ahead <= 2 * 4 + 2
+    path = str(mixed(tmp_path / "r.jsonl", 30))
+    parallel.audit_paths([path], jobs=2, on_progress=lambda _: numbers.update(done=numbers["done"] + 1))
+    assert numbers["done"] == numbers["read"] > 50
+    assert numbers["ahead"] <= 2 * 4 + 2
 
 
 def test_an_audit_does_not_grow_with_what_it_counts() -> None:
@@ -204,49 +159,46 @@ def test_an_audit_does_not_grow_with_what_it_counts() -> None:
     assert [place.source for place in audit.worst] == [f"r#{n}" for n in range(1, 21, 2)], "the first of equals"
 
 
-# Exit codes
-
-
-def test_all_well() -> None:
-    assert run(EXAMPLES).exit_code == 0
-
-
-@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize(
-    ("what", "code"),
+    ("options", "code"),
     [
-        (["--fail-on", "rejected-call"], 1),
-        (["--fail-on", "arguments-truncated"], 1),
-        (["--fail-on", "warning"], 1),
-        (["--fail-on", "error"], 1),
-        (["--fail-on", "dropped-call"], 0),
-        (["--fail-on", "dropped-call", "--policy", "first"], 1),
-        (["--fail-on", "dropped-call", "--limit", "1"], 1),
-        (["--fail-on", "dropped-call", "--fail-on", "error"], 1),
-        (["--fail-on", "stream-incomplete"], 0),
+        ([], 0),
+        (["rejected-call"], 1),
+        (["warning"], 1),
+        (["dropped-call"], 0),
+        (["dropped-call", "--policy", "first"], 1),
+        (["dropped-call", "--limit", "1"], 1),
+        (["dropped-call", "--fail-on", "error"], 1),
     ],
 )
-def test_fail_on(what: list[str], code: int) -> None:
-    result = run(EXAMPLES, *what)
-    assert result.exit_code == code
-    assert ("--fail-on" in result.stderr) == (code == 1)
+def test_fail_on_fails_for_findings_of_a_code_or_severity(options: list[str], code: int) -> None:
+    result = run(EXAMPLES, *(["--fail-on", *options] if options else []))
+    assert (result.exit_code, "--fail-on" in result.stderr) == (code, code == 1)
 
 
-@pytest.mark.parametrize("call", [False, True])
-def test_fail_on_counts_findings_by_their_own_severity(call: bool, tmp_path: Path) -> None:
+def test_fail_on_counts_findings_by_their_own_severity(tmp_path: Path) -> None:
     """A repeated end is an error for a call, and a warning for a text."""
-    block = tool_start(0, "a", "f") if call else block_start(0, type="text", text="")
-    body = anthropic_stream(block, block_stop(0), block_stop(0), stop="tool_use" if call else "end_turn").decode()
-    path = write_rows(tmp_path / "r.jsonl", row(body, wire="anthropic.messages", provider="anthropic", stream=True))
-    assert run(path, "--fail-on", "error").exit_code == int(call)
-    assert run(path, "--fail-on", "warning").exit_code == 1
+    for call in (False, True):
+        block = tool_start(0, "a", "f") if call else block_start(0, type="text", text="")
+        body = anthropic_stream(block, block_stop(0), block_stop(0), stop="tool_use" if call else "end_turn").decode()
+        path = write_rows(tmp_path / "r.jsonl", row(body, wire="anthropic.messages", provider="anthropic", stream=True))
+        assert run(path, "--fail-on", "error").exit_code == int(call)
+        assert run(path, "--fail-on", "warning").exit_code == 1
 
 
-def test_fail_on_takes_codes_of_what_could_not_be_decoded(tmp_path: Path) -> None:
+def test_exit_codes_of_undecodable_unknown_and_faulty_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_rows(tmp_path / "r.jsonl", row("<html>"), row("{}", wire="google"))
-    assert run(path, "--fail-on", "malformed-body").exit_code == 1
-    assert run(path).exit_code == 4
-    assert run(path, "--fail-on", "unknown-wire").exit_code == 1
+    for options, code in (((), 4), (("--fail-on", "malformed-body"), 1), (("--fail-on", "unknown-wire"), 1)):
+        assert run(path, *options).exit_code == code
+    nothing = run(write_rows(tmp_path / "unknown.jsonl", row("{}", wire="google")))
+    assert (nothing.exit_code, "nothing was audited" in nothing.stderr) == (5, True)
+
+    def faulty(*args: Any, **options: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(decoding, "normalize", faulty)
+    fault = run(write_rows(tmp_path / "fault.jsonl", row(chat_body())))
+    assert (fault.exit_code, "decoder-fault" in fault.stdout) == (4, True)
 
 
 def test_fail_on_with_an_unknown_code_is_a_usage_error_with_a_hint() -> None:
@@ -256,28 +208,6 @@ def test_fail_on_with_an_unknown_code_is_a_usage_error_with_a_hint() -> None:
     assert max(map(len, run(EXAMPLES, "--fail-on", "xyzzy").stderr.splitlines())) < 200
     assert run(EXAMPLES, "--jobs", "0").exit_code == 2
     assert run().exit_code == 2
-
-
-def test_one_exchange_of_one_wire_has_the_singular(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f")))
-    assert run(path).stdout.startswith("1 exchange on 1 wire")
-    assert CliRunner().invoke(main, ["audit", "-"], input=path.read_bytes()).stdout == run(path).stdout
-
-
-def test_nothing_ran(tmp_path: Path) -> None:
-    result = run(write_rows(tmp_path / "r.jsonl", row("{}", wire="google")))
-    assert result.exit_code == 5
-    assert "nothing was audited" in result.stderr
-
-
-def test_an_internal_error_has_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(*args: Any, **options: Any) -> Any:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(decoding, "normalize", faulty)
-    result = run(write_rows(tmp_path / "r.jsonl", row(chat_body())))
-    assert result.exit_code == 4
-    assert "decoder-fault" in result.stdout
 
 
 def wait_for_workers(process: subprocess.Popen[str], count: int) -> None:
@@ -310,68 +240,40 @@ def ignores_interrupts(pid: int) -> bool:
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     path.write_bytes(path.read_bytes() * 80_000)
-    command = [
-        sys.executable,
-        "-c",
-        "from toolparity.cli import main; main()",
-        "audit",
-        "--jobs",
-        "2",
-        str(path),
-    ]
-    with interruptible(command) as process:
+    program = "from toolparity.cli import main; main()"
+    with interruptible([sys.executable, "-c", program, "audit", "--jobs", "2", str(path)]) as process:
         wait_for_workers(process, 2)
         assert process.poll() is None, process.communicate()
         os.killpg(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "interrupted"
+    assert (process.returncode, stderr.splitlines()[-1]) == (130, "interrupted")
     assert "Traceback" not in stderr
 
 
-# How it looks
+def test_tables_fit_the_width_and_have_no_colour_without_a_terminal() -> None:
+    for columns in (60, 80, 120):
+        shown = run(EXAMPLES, columns=columns).stdout
+        tables, _, _ = shown.partition("The worst places")
+        assert max(len(line) for line in tables.splitlines()) <= columns
+        assert shown.count("openai.responses") >= 3
+        assert "\x1b" not in shown
 
 
-def test_no_colour_and_no_control_where_there_is_no_terminal() -> None:
-    assert "\x1b" not in run(EXAMPLES).output
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_tables_fit_the_width(columns: int) -> None:
-    shown = run(EXAMPLES, columns=columns).stdout
-    tables, _, _ = shown.partition("The worst places")
-    assert max(len(line) for line in tables.splitlines()) <= columns
-    assert shown.count("openai.responses") >= 3
-
-
-def test_a_table_is_split_by_columns_and_keeps_its_labels() -> None:
-    table = Table(
-        "T", ["", "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd"], [["row", 1, 2000, 0, StyledText("x")]]
-    )
-    whole = render([table], width=80, colour=False)
-    split = render([table], width=40, colour=False)
-    assert len(re.findall("^row", whole, re.MULTILINE)) == 1
-    assert len(re.findall("^row", split, re.MULTILINE)) == 2
-    assert "2,000" in whole
-    assert max(map(len, split.splitlines())) <= 40
-
-
-def test_colour_changes_nothing_else() -> None:
+def test_a_table_is_split_by_columns_and_keeps_its_labels_and_colour_changes_nothing_else() -> None:
+    columns = ["", *(letter * 10 for letter in "abcd")]
     sections = [
-        Table("T", ["", "n"], [["row", StyledText("5", "bad")]]),
+        Table("T", columns, [["row", 1, 2000, 0, StyledText("x", "bad")]]),
         Lines("L", [(StyledText("head", "warning"), "tail " * 30)]),
+        Table("empty", ["a"], []),
     ]
-    plain = render(sections, width=60, colour=False)
-    coloured = render(sections, width=60, colour=True)
-    assert "\x1b[31m5" in coloured
-    assert re.sub(r"\x1b\[\d*m", "", coloured) == plain
-
-
-def test_empty_sections_are_left_out() -> None:
-    assert render([Table("T", ["a"], []), Lines("L", [])], width=80, colour=False) == "\n"
-
-
-# Real traffic
+    whole, split, coloured = (
+        render(sections, width=width, colour=colour) for width, colour in ((80, False), (40, False), (40, True))
+    )
+    assert [len(re.findall("^row", text, re.MULTILINE)) for text in (whole, split)] == [1, 2]
+    assert ("2,000" in whole, "empty" in whole) == (True, False)
+    assert max(map(len, split.splitlines())) <= 40
+    assert "\x1b[31mx" in coloured
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == split
 
 
 @pytest.mark.thorough

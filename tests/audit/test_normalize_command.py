@@ -35,35 +35,22 @@ def lines(result: Result) -> list[dict[str, Any]]:
 def test_a_line_has_the_members_that_other_programs_rely_on(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row(chat_body("f", "g"), id="one"))
     result = run(path, "--policy", "first")
-    assert result.exit_code == 0
+    assert (result.exit_code, result.stderr) == (0, "")
     (line,) = lines(result)
-    assert list(line) == ["source", "id", "provider", "wire", "stream", "response", "selection", "findings"]
-    assert line["source"] == f"{path}#1"
-    assert (line["id"], line["provider"], line["wire"], line["stream"]) == ("one", "openai", "openai.chat", False)
-    assert list(line["selection"]) == ["policy", "limit", "choice", "kept", "dropped", "rejected"]
-    (kept,), (dropped,) = line["selection"]["kept"], line["selection"]["dropped"]
-    assert kept == {"block": 0, "choice": 0, "id": "call_0", "name": "f", "reason": None}
-    assert (dropped["name"], line["selection"]["rejected"]) == ("g", [])
+    members = {"source": f"{path}#1", "id": "one", "provider": "openai", "wire": "openai.chat", "stream": False}
+    assert {name: line[name] for name in members} == members
+    assert list(line) == [*members, "response", "selection", "findings"]
+    selection = line["selection"]
+    assert list(selection) == ["policy", "limit", "choice", "kept", "dropped", "rejected"]
+    assert selection["kept"] == [{"block": 0, "choice": 0, "id": "call_0", "name": "f", "reason": None}]
+    assert ([ref["name"] for ref in selection["dropped"]], selection["rejected"]) == (["g"], [])
     (finding,) = line["findings"]
-    assert (finding["code"], finding["severity"], finding["choice"], finding["block"]) == (
-        "dropped-call",
-        "warning",
-        0,
-        1,
-    )
+    place = {"code": "dropped-call", "severity": "warning", "choice": 0, "block": 1}
+    assert {name: finding[name] for name in place} == place
     assert [block["type"] for block in line["response"]["choices"][0]["blocks"]] == ["tool_call", "tool_call"]
-
-
-def test_policy_and_limit_are_those_that_were_asked_for(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f", "g", "h")))
-    for options, kept in (((), 3), (("--policy", "batch", "--limit", "2"), 2), (("--limit", "0"), 0)):
+    for options, kept in (((), 2), (("--policy", "batch", "--limit", "1"), 1), (("--limit", "0"), 0)):
         (line,) = lines(run(path, *options))
         assert len(line["selection"]["kept"]) == kept
-
-
-def test_nothing_is_logged_beside_the_lines(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f", "g")))
-    assert run(path, "--policy", "first").stderr == ""
 
 
 def test_streams_and_plain_bodies_of_one_answer_select_alike() -> None:
@@ -82,90 +69,72 @@ def test_streams_and_plain_bodies_of_one_answer_select_alike() -> None:
     assert kinds == ["text", "server_tool_call", "server_tool_result", "text", "tool_call"]
 
 
-def test_raw_gives_back_what_can_be_read_again(tmp_path: Path) -> None:
+def test_raw_returns_exchanges_that_can_be_read_again(tmp_path: Path) -> None:
     path = write_rows(
         tmp_path / "r.jsonl",
         row(chat_body("f"), request={"tools": []}),
         row(None, wire="xai.grpc", frames=[]),
         row("/w==", body_encoding="base64"),
     )
-    result = run(path, "--raw")
-    plain, frames, binary = (line["raw"] for line in lines(result))
+    plain, frames, binary = (line["raw"] for line in lines(run(path, "--raw")))
     assert plain == {"request": {"tools": []}, "status": 200, "body": chat_body("f")}
-    assert frames["frames"] == []
-    assert (binary["body"], binary["body_encoding"]) == ("/w==", "base64")
+    assert (frames["frames"], binary["body"], binary["body_encoding"]) == ([], "/w==", "base64")
     assert "raw" not in lines(run(path))[0]
 
 
-def test_a_wire_that_is_not_known_is_a_line_without_response(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row("{}", wire="google"), row(chat_body()))
-    result = run(path)
-    unknown, known = lines(result)
-    assert (unknown["wire"], unknown["response"], unknown["selection"]) == ("google", None, None)
-    assert unknown["findings"][0]["code"] == "unknown-wire"
-    assert known["response"]
-    assert result.exit_code == 0
-
-
-def test_a_body_that_is_none_of_its_wire_is_a_finding_and_a_fault_of_the_input(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row("<html>"), row(chat_body()))
-    result = run(path)
-    bad, _ = lines(result)
-    assert bad["response"] is None
-    assert [f["code"] for f in bad["findings"]] == ["malformed-body"]
-    assert result.exit_code == 4
-
-
-@pytest.mark.parametrize("name", ["openai.chat.yaml", "anthropic.messages.yaml"])
-def test_a_dash_is_standard_input(name: str) -> None:
-    content = (EXAMPLES / name).read_bytes()
-    piped = CliRunner().invoke(main, ["normalize", "-"], input=content)
-    expected = [
-        {**line, "source": line["source"].replace(str(EXAMPLES / name), "-")} for line in lines(run(EXAMPLES / name))
-    ]
-    assert (piped.exit_code, lines(piped)) == (0, expected)
-
-
-def test_rows_on_standard_input_are_read_like_a_file_of_them(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f")), row(chat_body()))
-    piped = CliRunner().invoke(main, ["normalize", "-"], input=path.read_bytes())
-    assert [line["source"] for line in lines(piped)] == ["-#1", "-#2"]
-    assert [line["response"] for line in lines(piped)] == [line["response"] for line in lines(run(path))]
-
-
-def test_a_byte_order_mark_before_a_body_does_not_hide_its_wire(tmp_path: Path) -> None:
-    path = tmp_path / "bom.json"
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(json.loads(chat_body("f"))).encode())
-    result = run(path)
-    (line,) = lines(result)
-    assert (result.exit_code, line["wire"], line["selection"]["kept"][0]["name"]) == (0, "openai.chat", "f")
-
-
-def test_of_a_response_without_choice_0_the_first_one_is_selected(tmp_path: Path) -> None:
-    body = json.loads(chat_body("f"))
-    body["choices"][0]["index"] = 1
-    (line,) = lines(run(write_rows(tmp_path / "r.jsonl", row(json.dumps(body)))))
-    assert (line["selection"]["choice"], [ref["name"] for ref in line["selection"]["kept"]]) == (1, ["f"])
-
-
-def test_an_internal_error_is_a_finding_and_an_exit_code_and_the_run_continues(
+def test_an_exchange_without_a_response_has_a_finding_and_the_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = iter([True, False])
+    for bad, code, exit_code in (
+        (row("{}", wire="google"), "unknown-wire", 0),
+        (row("<html>"), "malformed-body", 4),
+        ("{broken", None, 4),
+    ):
+        path = write_rows(tmp_path / "r.jsonl", bad, row(chat_body()))
+        result = run(tmp_path / "missing.jsonl", path) if code is None else run(path)
+        *without, good = lines(result)
+        assert good["response"]
+        assert result.exit_code == exit_code
+        found = [(line["response"], line["findings"][0]["code"]) for line in without]
+        assert found == ([(None, code)] if code else [])
+    missing, broken = result.stderr.splitlines()
+    assert missing == f"{tmp_path / 'missing.jsonl'}: the file does not exist"
+    assert broken.startswith(f"{path}:1: invalid JSON")
+    unknown = run(write_rows(tmp_path / "r.jsonl", row("{}", wire="google")))
+    assert (unknown.exit_code, "no exchange of a known wire" in unknown.stderr) == (5, True)
+    outcomes = iter([ZeroDivisionError("oops"), None])
     real = decoding.normalize
 
     def faulty(*args: Any, **options: Any) -> Any:
-        if next(calls):
-            raise ZeroDivisionError("oops")
+        if error := next(outcomes):
+            raise error
         return real(*args, **options)
 
     monkeypatch.setattr(decoding, "normalize", faulty)
     result = run(write_rows(tmp_path / "r.jsonl", row(chat_body()), row(chat_body())))
-    bad, good = lines(result)
-    assert bad["findings"][0]["code"] == "decoder-fault"
-    assert "ZeroDivisionError: oops" in bad["findings"][0]["message"]
+    fault, good = lines(result)
+    assert (fault["findings"][0]["code"], result.exit_code) == ("decoder-fault", 4)
+    assert "ZeroDivisionError: oops" in fault["findings"][0]["message"]
     assert good["response"]
-    assert result.exit_code == 4
+
+
+def test_a_dash_is_standard_input(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "r.jsonl", row(chat_body("f")), row(chat_body()))
+    for path in (EXAMPLES / "openai.chat.yaml", EXAMPLES / "anthropic.messages.yaml", rows):
+        piped = CliRunner().invoke(main, ["normalize", "-"], input=path.read_bytes())
+        expected = [{**line, "source": line["source"].replace(str(path), "-")} for line in lines(run(path))]
+        assert (piped.exit_code, lines(piped)) == (0, expected)
+
+
+def test_a_body_with_a_byte_order_mark_half_a_surrogate_pair_or_without_choice_0_is_read(tmp_path: Path) -> None:
+    body = json.loads(chat_body("f", arguments='{"x": "\\ud800"}'))
+    body["choices"][0]["index"] = 1
+    (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(body).encode())
+    result = run(tmp_path / "bom.json")
+    (line,) = lines(result)
+    assert (result.exit_code, line["wire"], line["selection"]["choice"]) == (0, "openai.chat", 1)
+    assert [ref["name"] for ref in line["selection"]["kept"]] == ["f"]
+    assert line["response"]["choices"][0]["blocks"][0]["arguments"] == {"x": "\ud800"}
 
 
 def test_only_a_request_with_tools_declares_any(tmp_path: Path) -> None:
@@ -178,56 +147,13 @@ def test_only_a_request_with_tools_declares_any(tmp_path: Path) -> None:
     assert [f["code"] for f in expected["findings"]] == ["unknown-tool"]
 
 
-def test_unreadable_input_is_a_line_on_stderr_and_the_rest_continues(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", "{broken", row(chat_body()))
-    result = run(tmp_path / "missing.jsonl", path)
-    assert result.exit_code == 4
-    missing, broken = result.stderr.splitlines()
-    assert missing == f"{tmp_path / 'missing.jsonl'}: the file does not exist"
-    assert broken.startswith(f"{path}:1: invalid JSON")
-    assert len(lines(result)) == 1
-
-
-def test_the_option_wire_names_the_wire_where_the_input_does_not(tmp_path: Path) -> None:
+def test_the_option_wire_names_the_wire_if_the_input_does_not(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"error": {"message": "no"}}')
     assert run(tmp_path / "b.json").exit_code == 4
     (line,) = lines(run(tmp_path / "b.json", "--wire", "openai.responses"))
     assert line["response"]["error"]["message"] == "no"
-
-
-def test_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body("f", arguments='{"x": "\\ud800"}')))
-    (line,) = lines(run(path))
-    assert line["response"]["choices"][0]["blocks"][0]["arguments"] == {"x": "\ud800"}
-
-
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
-        ([], 2),
-        (["x", "--policy", "some"], 2),
-        (["x", "--wire", "smtp"], 2),
-        (["x", "--limit", "-1"], 2),
-        (["--help"], 0),
-    ],
-)
-def test_usage(args: list[str], code: int) -> None:
-    assert run(*args).exit_code == code
-
-
-def test_nothing_ran_where_no_wire_is_known(tmp_path: Path) -> None:
-    result = run(write_rows(tmp_path / "r.jsonl", row("{}", wire="google")))
-    assert result.exit_code == 5
-    assert "no exchange of a known wire" in result.stderr
-
-
-def test_help_teaches_by_examples() -> None:
-    text = run("--help").stdout
-    assert "Examples:" in text
-    assert "Exit codes:" in text
-    overview = CliRunner().invoke(main, ["--help"]).stdout
-    assert "audit" in overview
-    assert "normalize" in overview
+    for usage in ([], ["x", "--policy", "some"], ["x", "--wire", "smtp"], ["x", "--limit", "-1"]):
+        assert run(*usage).exit_code == 2
 
 
 def test_a_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
@@ -253,9 +179,6 @@ def test_a_json_object_without_a_response_is_unreadable_on_every_wire(tmp_path: 
         ] * 2
 
 
-# One result, however it is computed
-
-
 def corpus(folder: Path, name: str, count: int = 40) -> Path:
     """Lines of every kind, in a file whose name must be escaped in JSON."""
     path = folder / f'"é #7","id":{name}'
@@ -264,11 +187,8 @@ def corpus(folder: Path, name: str, count: int = 40) -> Path:
     return write_rows(path, *(kinds * count)[:-2])
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
-def test_the_lines_are_the_same_for_any_number_of_workers(
-    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [corpus(tmp_path, f"{n}{suffix}") for n in range(2)]
+def test_the_lines_are_the_same_for_any_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [corpus(tmp_path, name) for name in ("0.jsonl", "1.jsonl.gz")]
     whole = run(*paths, tmp_path / "missing", EXAMPLES, "--raw", "--jobs", "1")
     monkeypatch.setattr(parallel, "PART_BYTES", 3000)
     for jobs in ("1", "2"):
