@@ -85,16 +85,42 @@ class OllamaBody(ChatBody):
         return bool(thought)
 
 
-class AnthropicBody(ChatBody):
-    """A body of the Messages API."""
+class BlocksBody(ChatBody):
+    """A body whose messages have blocks. The kinds are members, or values of the member ``type``."""
+
+    role, content, call, result = "assistant", "content", "", ""
+
+    def _blocks(self, message: Any, kind: str) -> list[At]:
+        blocks = message[self.content]
+        return [(blocks, n) for n, block in enumerate(blocks) if kind in block or block.get("type") == kind]
+
+    def last_turn(self) -> Any:
+        return [m for m in self.messages if m["role"] == self.role][-1]
 
     def calls(self) -> list[At]:
-        last = [m for m in self.messages if m["role"] == "assistant"][-1]["content"]
-        return [(last, n) for n, block in enumerate(last) if block["type"] == "tool_use"]
+        return self._blocks(self.last_turn(), self.call)
 
     def results(self) -> list[At]:
-        last = self.messages[-1]["content"]
-        return [(last, n) for n, block in enumerate(last) if block["type"] == "tool_result"]
+        return self._blocks(self.messages[-1], self.result)
+
+    def insert_user(self, text: str) -> None:
+        self.messages[-1][self.content].insert(0, {"text": text})
+
+    def set_question(self, text: str) -> None:
+        next(m for m in self.messages if m["role"] == "user")[self.content] = [{"text": text}]
+
+    def drop_blocks(self, *kinds: str) -> bool:
+        blocks = self.last_turn()[self.content]
+        dropped = [n for n, block in enumerate(blocks) if {*kinds} & {*block, block.get("type")}]
+        for number in reversed(dropped):
+            del blocks[number]
+        return bool(dropped)
+
+
+class AnthropicBody(BlocksBody):
+    """A body of the Messages API."""
+
+    call, result = "tool_use", "tool_result"
 
     def set_result_id(self, result: At, id: str) -> None:
         entry(result)["tool_use_id"] = id
@@ -105,42 +131,40 @@ class AnthropicBody(ChatBody):
     def insert_user(self, text: str) -> None:
         self.messages[-1]["content"].insert(0, {"type": "text", "text": text})
 
+    def set_question(self, text: str) -> None:
+        ChatBody.set_question(self, text)
+
     def set_tool_description(self, text: str) -> None:
         self.body["tools"][0]["description"] = text
 
     def drop_reasoning(self) -> bool:
-        last = [m for m in self.messages if m["role"] == "assistant"][-1]
-        kept = [block for block in last["content"] if block["type"] not in ("thinking", "redacted_thinking")]
-        dropped = len(kept) < len(last["content"])
-        last["content"] = kept
-        return dropped
+        return self.drop_blocks("thinking", "redacted_thinking")
 
 
 class ResponsesBody(ChatBody):
     """A body of the Responses API."""
 
+    call, result, id = "function_call", "function_call_output", "call_id"
+
     @property
     def messages(self) -> Any:
         return self.body["input"]
 
-    def _round(self) -> int:
-        """Return the index after the results of the round before the last one."""
-        first = max(n for n, item in enumerate(self.messages) if item.get("type") == "function_call")
-        while self.messages[first].get("type") != "function_call_output" and first:
-            first -= 1
-        return first
+    def _items(self, first: int, kind: str) -> list[At]:
+        found = range(first, len(self.messages))
+        return [(self.messages, n) for n in found if self.messages[n].get("type") == kind]
 
     def calls(self) -> list[At]:
-        found = range(self._round(), len(self.messages))
-        return [(self.messages, n) for n in found if self.messages[n].get("type") == "function_call"]
+        """Return the calls after the results of the round before the last one."""
+        last = self._items(0, self.call)[-1][1]
+        before = [n for _, n in self._items(0, self.result) if n < last]
+        return self._items(max(before, default=0), self.call)
 
     def results(self) -> list[At]:
-        first = self.calls()[-1][1]
-        found = range(first, len(self.messages))
-        return [(self.messages, n) for n in found if self.messages[n].get("type") == "function_call_output"]
+        return self._items(self.calls()[-1][1], self.result)
 
     def call_id(self, call: At) -> str:
-        return str(entry(call)["call_id"])
+        return str(entry(call)[self.id])
 
     def set_result_id(self, result: At, id: str) -> None:
         entry(result)["call_id"] = id
@@ -152,10 +176,28 @@ class ResponsesBody(ChatBody):
         self.body["tools"][0]["description"] = text
 
     def drop_reasoning(self) -> bool:
-        sealed = [n for n, item in enumerate(self.messages) if item.get("encrypted_content")]
-        for number in reversed(sealed):
+        kinds = ("reasoning", "thought")
+        dropped = [n for n, item in enumerate(self.messages) if item.get("type") in kinds]
+        for number in reversed(dropped):
             del self.messages[number]
-        return bool(sealed)
+        return bool(dropped)
+
+
+class InteractionsBody(ResponsesBody):
+    """A body of the Interactions API."""
+
+    result, id = "function_result", "id"
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["arguments"] = {"city": city}
+
+    def insert_user(self, text: str) -> None:
+        messages, first = self.results()[0]
+        messages.insert(first, {"type": "user_input", "content": [{"type": "text", "text": text}]})
+
+    def set_question(self, text: str) -> None:
+        asked = next(item for item in self.messages if item["type"] == "user_input")
+        asked["content"] = [{"type": "text", "text": text}]
 
 
 class XaiBody(ChatBody):
@@ -199,54 +241,13 @@ class XaiBody(ChatBody):
         return bool(sealed)
 
 
-class InteractionsBody(ResponsesBody):
-    """A body of the Interactions API."""
-
-    def _round(self) -> int:
-        first = max(n for n, item in enumerate(self.messages) if item["type"] == "function_call")
-        while self.messages[first]["type"] != "function_result" and first:
-            first -= 1
-        return first
-
-    def results(self) -> list[At]:
-        first = self.calls()[-1][1]
-        found = range(first, len(self.messages))
-        return [(self.messages, n) for n in found if self.messages[n]["type"] == "function_result"]
-
-    def call_id(self, call: At) -> str:
-        return str(entry(call)["id"])
-
-    def set_arguments(self, call: At, city: str) -> None:
-        entry(call)["arguments"] = {"city": city}
-
-    def insert_user(self, text: str) -> None:
-        messages, first = self.results()[0]
-        messages.insert(first, {"type": "user_input", "content": [{"type": "text", "text": text}]})
-
-    def set_question(self, text: str) -> None:
-        asked = next(item for item in self.messages if item["type"] == "user_input")
-        asked["content"] = [{"type": "text", "text": text}]
-
-    def drop_reasoning(self) -> bool:
-        thoughts = [n for n, item in enumerate(self.messages) if item["type"] == "thought"]
-        for number in reversed(thoughts):
-            del self.messages[number]
-        return bool(thoughts)
-
-
-class ConverseBody(ChatBody):
+class ConverseBody(BlocksBody):
     """A body of Bedrock's Converse."""
+
+    call, result = "toolUse", "toolResult"
 
     def _tools(self) -> Any:
         return self.body["toolConfig"]["tools"]
-
-    def calls(self) -> list[At]:
-        last = [m for m in self.messages if m["role"] == "assistant"][-1]["content"]
-        return [(last, n) for n, block in enumerate(last) if "toolUse" in block]
-
-    def results(self) -> list[At]:
-        last = self.messages[-1]["content"]
-        return [(last, n) for n, block in enumerate(last) if "toolResult" in block]
 
     def call_id(self, call: At) -> str:
         return str(entry(call)["toolUse"]["toolUseId"])
@@ -260,34 +261,21 @@ class ConverseBody(ChatBody):
     def insert_user(self, text: str) -> None:
         self.messages.insert(len(self.messages) - 1, {"role": "user", "content": [{"text": text}]})
 
-    def set_question(self, text: str) -> None:
-        next(m for m in self.messages if m["role"] == "user")["content"] = [{"text": text}]
-
     def set_tool_description(self, text: str) -> None:
         self._tools()[0]["toolSpec"]["description"] = text
 
     def drop_reasoning(self) -> bool:
-        last = [m for m in self.messages if m["role"] == "assistant"][-1]
-        kept = [block for block in last["content"] if "reasoningContent" not in block]
-        dropped = len(kept) < len(last["content"])
-        last["content"] = kept
-        return dropped
+        return self.drop_blocks("reasoningContent")
 
 
-class GeminiBody(ChatBody):
+class GeminiBody(BlocksBody):
     """A body of Gemini's generateContent, whose calls have no ids."""
+
+    role, content, call, result = "model", "parts", "functionCall", "functionResponse"
 
     @property
     def messages(self) -> Any:
         return self.body["contents"]
-
-    def calls(self) -> list[At]:
-        last = [m for m in self.messages if m["role"] == "model"][-1]["parts"]
-        return [(last, n) for n, part in enumerate(last) if "functionCall" in part]
-
-    def results(self) -> list[At]:
-        last = self.messages[-1]["parts"]
-        return [(last, n) for n, part in enumerate(last) if "functionResponse" in part]
 
     def set_result_id(self, result: At, id: str) -> None:
         entry(result)["functionResponse"]["id"] = id
@@ -295,19 +283,11 @@ class GeminiBody(ChatBody):
     def set_arguments(self, call: At, city: str) -> None:
         entry(call)["functionCall"]["args"] = {"city": city}
 
-    def insert_user(self, text: str) -> None:
-        self.messages[-1]["parts"].insert(0, {"text": text})
-
-    def set_question(self, text: str) -> None:
-        next(m for m in self.messages if m["role"] == "user")["parts"] = [{"text": text}]
-
     def set_tool_description(self, text: str) -> None:
         self.body["tools"][0]["functionDeclarations"][0]["description"] = text
 
     def drop_reasoning(self) -> bool:
-        last = [m for m in self.messages if m["role"] == "model"][-1]["parts"]
-        signed = [part for part in last if part.pop("thoughtSignature", None)]
-        return bool(signed)
+        return bool([part for part in self.last_turn()["parts"] if part.pop("thoughtSignature", None)])
 
 
 BODIES: dict[str, type[ChatBody]] = {

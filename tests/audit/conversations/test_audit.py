@@ -15,14 +15,12 @@ from toolparity import normalize
 from toolparity.audit.bulk import parallel
 from toolparity.audit.conversations import linker
 from toolparity.cli import main
-from toolparity.conversations import ConversationAudit, record
+from toolparity.conversations import ConversationAudit, ExchangeRecord, record
 from toolparity.normalizer import json_codec, requests
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-def call(id: str, arguments: str = "{}") -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}}
+def call(id: str) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
 def conversation(name: str, *, kept: int = 2) -> list[dict[str, Any]]:
@@ -30,16 +28,10 @@ def conversation(name: str, *, kept: int = 2) -> list[dict[str, Any]]:
     ids = [f"call_{name}_1", f"call_{name}_2"]
     asked = {"role": "user", "content": f"Run {name}."}
     message = {"role": "assistant", "content": None, "tool_calls": [call(id) for id in ids]}
-    body = {
-        "id": name,
-        "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
-    }
-    history = [
-        asked,
-        {**message, "tool_calls": [call(id) for id in ids[:kept]]},
-        *({"role": "tool", "tool_call_id": id, "content": "done"} for id in ids[:kept]),
-    ]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    body = {"id": name, "object": "chat.completion", "choices": [choice]}
+    results = [{"role": "tool", "tool_call_id": id, "content": "done"} for id in ids[:kept]]
+    history = [asked, {**message, "tool_calls": message["tool_calls"][:kept]}, *results]
     return [
         row(json.dumps(body), id=f"{name}-1", request={"model": "m", "messages": [asked]}),
         row(chat_body(), id=f"{name}-2", request={"model": "m", "messages": history}),
@@ -58,40 +50,27 @@ def findings(path: Path, *args: str) -> list[dict[str, Any]]:
 def test_a_dropped_call_is_reported_with_both_places(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "log.jsonl", *conversation("a"), *conversation("b", kept=1))
     (finding,) = findings(path)
-    assert finding["code"] == "dropped-in-fact"
-    assert finding["response_place"] == f"{path}:3"
-    assert finding["request_place"] == f"{path}:4"
-    assert finding["call_id"] == "call_b_2"
+    expected = {"code": "dropped-in-fact", "response_place": f"{path}:3", "request_place": f"{path}:4"}
+    expected |= {"call_id": "call_b_2", "request_shows": "calls: call_b_1; results: call_b_1"}
+    assert {name: finding[name] for name in expected} == expected
     assert "call_b_2 f {}" in finding["response_shows"]
-    assert finding["request_shows"] == "calls: call_b_1; results: call_b_1"
-
-
-def test_the_excerpt_marks_the_lost_call(tmp_path: Path) -> None:
-    (finding,) = findings(write_rows(tmp_path / "log.jsonl", *conversation("a", kept=1)))
     assert [(line["role"], line["id"], line["mark"]) for line in finding["lines"]] == [
         ("user", None, ""),
-        ("model", "call_a_1", ""),
-        ("model", "call_a_2", "subject"),
-        ("application", "call_a_1", ""),
-        ("tool", "call_a_1", ""),
+        ("model", "call_b_1", ""),
+        ("model", "call_b_2", "subject"),
+        ("application", "call_b_1", ""),
+        ("tool", "call_b_1", ""),
     ]
 
 
-def test_a_dropped_call_can_fail_the_audit(tmp_path: Path) -> None:
+def test_a_dropped_call_can_fail_the_audit_and_is_printed_above_the_policies(tmp_path: Path) -> None:
     lost = run(write_rows(tmp_path / "lost.jsonl", *conversation("a", kept=1)), "--fail-on", "dropped-in-fact")
     kept = run(write_rows(tmp_path / "kept.jsonl", *conversation("a")), "--fail-on", "dropped-in-fact")
     assert (lost.exit_code, kept.exit_code) == (1, 0)
     assert "--fail-on dropped-in-fact: found 1" in lost.stderr
-
-
-def test_what_happened_is_printed_above_what_the_policies_would_do(tmp_path: Path) -> None:
-    text = run(write_rows(tmp_path / "log.jsonl", *conversation("a", kept=1))).stdout
+    text = lost.stdout
     assert text.index("What the application did") < text.index("What each policy would do")
-    assert "calls with one result" in text
-    assert "f (call_a_2) was dropped: the history omits it" in text
-
-
-def test_traffic_without_conversations_has_no_table_of_what_happened(tmp_path: Path) -> None:
+    assert ("calls with one result" in text, "f (call_a_2) was dropped: the history omits it" in text) == (True, True)
     assert "What the application did" not in run(write_rows(tmp_path / "log.jsonl", row(chat_body("f")))).stdout
 
 
@@ -116,35 +95,31 @@ def test_an_exchange_without_a_request_is_not_judged(tmp_path: Path) -> None:
     assert (data["calls"], data["unjudged"]) == (1, {"request-missing": 1})
 
 
+def recorded(number: int, exchange: dict[str, Any], **members: Any) -> ExchangeRecord:
+    request = requests.read_request(exchange["request"], "openai.chat")
+    response = normalize(json.dumps({**json.loads(exchange["body"]), **members}), "openai.chat")
+    return record(str(number), "openai.chat", request, response)
+
+
 def test_old_exchanges_are_forgotten_and_their_calls_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linker, "MESSAGES_KEPT", 10)
     audit = ConversationAudit()
     for number in range(50):
-        first, _ = conversation(f"c{number}")
-        request = requests.read_request(first["request"], "openai.chat")
-        audit.add(record(str(number), "openai.chat", request, normalize(first["body"], "openai.chat")))
+        made = recorded(number, conversation(f"c{number}")[0])
+        assert msgspec.json.decode(json_codec.encode(made), type=type(made)) == made
+        audit.add(made)
         assert len(audit._accounts) <= 10
     figures = audit.finish().wires["openai.chat"]
     assert (figures.calls, figures.unjudged) == (100, {"not-continued": 100})
 
 
-def test_a_record_survives_its_json(tmp_path: Path) -> None:
-
-    first, _ = conversation("a")
-    request = requests.read_request(first["request"], "openai.chat")
-    made = record("log:1", "openai.chat", request, normalize(first["body"], "openai.chat"))
-    assert msgspec.json.decode(json_codec.encode(made), type=type(made)) == made
-
-
 def test_a_rewritten_history_states_the_cached_tokens_that_were_not_reused() -> None:
     rows = conversation("a1B2c3D4")
-    usage = [{"prompt_tokens_details": {"cached_tokens": count}, "prompt_tokens": 3000} for count in (2048, 512)]
     rows[1]["request"]["messages"][0] = {"role": "user", "content": "Run a1B2c3D4. It is 12:01."}
     audit = ConversationAudit()
-    for number, (one, tokens) in enumerate(zip(rows, usage, strict=True)):
-        request = requests.read_request(one["request"], "openai.chat")
-        response = normalize(json.dumps({**json.loads(one["body"]), "usage": tokens}), "openai.chat")
-        audit.add(record(str(number), "openai.chat", request, response))
+    for number, (one, cached) in enumerate(zip(rows, (2048, 512), strict=True)):
+        usage = {"prompt_tokens_details": {"cached_tokens": cached}, "prompt_tokens": 3000}
+        audit.add(recorded(number, one, usage=usage))
     (finding,) = audit.finish().findings
     assert finding.code == "history-rewritten"
     assert finding.message == "message 0 (user) was changed; 1,536 cached tokens were not reused"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.audit.conversations.built import CHAT, ONE, QUESTION, THREE, TWO, Body, Exchange, audited, codes
 
 FIRST = CHAT.turn(CHAT.call(ONE, x=1), CHAT.call(TWO, x=2))
@@ -21,20 +19,15 @@ def asked(*choices: list[Body]) -> Exchange:
     return CHAT.request(QUESTION, n=len(choices)), CHAT.response(*choices)
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_the_calls_of_the_other_choices_are_not_judged(number: int) -> None:
-    choice, ids = [(FIRST, (ONE, TWO)), (SECOND, (THREE, "call_m3N4o5P6"))][number]
-    report = audited(CHAT.wire, asked(FIRST, SECOND), continued(choice, *ids))
-    figures = report.wires[CHAT.wire]
-    assert (codes(report), figures.answered, figures.unjudged) == ([], 2, {"other-choice": 2})
-
-
-@pytest.mark.parametrize(("choices", "number"), [((FIRST, SECOND), 0), ((FIRST, SECOND), 1), ((TEXT, SECOND), 1)])
-def test_a_call_of_any_choice_is_convicted(choices: tuple[list[Body], ...], number: int) -> None:
-    choice = choices[number]
-    kept, lost = choice[0]["tool_calls"]
-    report = audited(CHAT.wire, asked(*choices), continued(choice, kept["id"]))
-    assert [(finding.code, finding.call_id) for finding in report.findings] == [("dropped-in-fact", lost["id"])]
+def test_the_calls_of_the_continued_choice_alone_are_judged() -> None:
+    for choices, number in (((FIRST, SECOND), 0), ((FIRST, SECOND), 1), ((TEXT, SECOND), 1)):
+        kept, other = choices[number][0]["tool_calls"]
+        report = audited(CHAT.wire, asked(*choices), continued(choices[number], kept["id"], other["id"]))
+        figures = report.wires[CHAT.wire]
+        unjudged = {"other-choice": 2} if choices[0] is FIRST else {}
+        assert (codes(report), figures.answered, figures.unjudged) == ([], 2, unjudged)
+        report = audited(CHAT.wire, asked(*choices), continued(choices[number], kept["id"]))
+        assert [(finding.code, finding.call_id) for finding in report.findings] == [("dropped-in-fact", other["id"])]
 
 
 def test_a_choice_that_the_application_changes_is_compared_with_itself() -> None:
@@ -64,8 +57,3 @@ def test_a_choice_that_a_filter_cut_need_not_be_answered() -> None:
     response["choices"][1]["finish_reason"] = "content_filter"
     report = audited(CHAT.wire, (question, response), continued(SECOND, THREE))
     assert (codes(report), report.wires[CHAT.wire].unjudged) == ([], {"other-choice": 2, "unfinished": 1})
-
-
-def test_a_choice_that_the_newest_exchange_first_shows_is_judged() -> None:
-    report = audited(CHAT.wire, continued(SECOND, THREE), asked(FIRST, SECOND))
-    assert codes(report) == ["dropped-in-fact"]

@@ -29,16 +29,8 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.model import Response, ToolCall
 from toolparity.normalizer.requests import read_request
 
-Exchanges = list[tuple[Request, Response]]
-_ON_EVERY_SURFACE = pytest.mark.parametrize("name", surfaces(PARALLEL))
-#: Ollama's responses have no id, so no request can name the one before. Results of Gemini name no call.
-_WITH_RESPONSE_IDS = pytest.mark.parametrize(
-    "name", [name for name in surfaces(PARALLEL) if name not in ("ollama.chat", "google.gemini")]
-)
-#: Without ids, results of Gemini belong to the calls directly before them.
-_WITH_RESULTS_IN_ANY_ROUND = pytest.mark.parametrize(
-    "name", [name for name in surfaces(PARALLEL) if name != "google.gemini"]
-)
+Exchange = tuple[Request, Response]
+Exchanges = list[Exchange]
 
 
 def read(servers: Servers, name: str, script: Script = PARALLEL, stream: bool = False) -> Exchanges:
@@ -61,31 +53,32 @@ def audit(exchanges: Exchanges) -> ConversationFigures:
     return figures
 
 
-def again(response: Response) -> Response:
-    """Return what the provider answers to the same request the next time: the same under other ids."""
-    choice = response.choices[0]
-    blocks = [replace(b, id=f"{b.id}-2") if isinstance(b, ToolCall) else b for b in choice.blocks]
-    return replace(response, id=f"{response.id}-2", choices=[replace(choice, blocks=blocks)])
-
-
 def with_messages(request: Request, change: Callable[[list[Message]], list[Message]]) -> Request:
     return replace(request, messages=change(request.messages))
 
 
+def with_calls(response: Response, change: Callable[[ToolCall], ToolCall | None]) -> Response:
+    """Return a response with other calls. ``change`` returns None for a call to leave out."""
+    choice = response.choices[0]
+    blocks = [change(b) if isinstance(b, ToolCall) else b for b in choice.blocks]
+    return replace(response, choices=[replace(choice, blocks=[block for block in blocks if block is not None])])
+
+
 def with_call_ids(message: Message, change: Callable[[str], str]) -> Message:
     if isinstance(message, ToolResults):
-        return replace(message, results=[replace(r, call_id=change(r.call_id)) for r in message.results])
+        return with_results(message, lambda results: [replace(r, call_id=change(r.call_id)) for r in results])
     if not isinstance(message, Assistant):
         return message
-    choice = message.response.choices[0]
-    blocks = [replace(b, id=change(b.id), wire_id=None) if isinstance(b, ToolCall) else b for b in choice.blocks]
-    return replace(message, response=replace(message.response, choices=[replace(choice, blocks=blocks)]))
+    renamed = with_calls(message.response, lambda call: replace(call, id=change(call.id), wire_id=None))
+    return replace(message, response=renamed)
 
 
-def with_results(message: Message, change: Callable[[ToolResult], ToolResult]) -> Message:
-    return (
-        replace(message, results=[change(r) for r in message.results]) if isinstance(message, ToolResults) else message
-    )
+def with_results(message: Message, change: Callable[[list[ToolResult]], list[ToolResult]]) -> Message:
+    return replace(message, results=change(message.results)) if isinstance(message, ToolResults) else message
+
+
+def user(text: str) -> User:
+    return User([TextPart(text)])
 
 
 @pytest.mark.thorough(keep=10)
@@ -102,7 +95,7 @@ def test_an_agent_that_answers_every_call_is_not_accused(
 
 
 @pytest.mark.thorough(keep=4)
-@_ON_EVERY_SURFACE
+@pytest.mark.parametrize("name", surfaces(PARALLEL))
 def test_conversations_that_take_turns_in_one_log_are_kept_apart(servers: Servers, name: str) -> None:
     surface = SURFACES[name]
     traffic = [
@@ -111,195 +104,182 @@ def test_conversations_that_take_turns_in_one_log_are_kept_apart(servers: Server
     assert audited(surface, *traffic).findings == []
 
 
-@_ON_EVERY_SURFACE
-def test_a_request_that_is_sent_again_is_a_retry(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[1]
-    figures = audit([exchanges[0], exchanges[1], (request, again(response)), *exchanges[2:]])
-    assert figures.recognized == {"retried": 1}
-    assert figures.calls - figures.answered == figures.unjudged["not-continued"] == 2
+# Logs of correct agents, made of the four exchanges of the script: three calls, two calls, an answer, another answer.
 
 
-@_ON_EVERY_SURFACE
-def test_a_response_with_two_continuations_is_a_fork(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[3]
-    other = with_messages(request, lambda messages: [*messages[:-1], User([TextPart("And tomorrow?")])])
-    figures = audit([*exchanges, (other, response)])
-    assert figures.recognized == {"forked": 1}
-    assert figures.answered == 5
+def retried(log: Exchanges) -> Exchanges:
+    """The second request is sent again, and has the same answer with other ids."""
+    request, response = log[1]
+    renamed = with_calls(response, lambda call: replace(call, id=f"{call.id}-2"))
+    return [*log[:2], (request, replace(renamed, id=f"{response.id}-2")), *log[2:]]
 
 
-@_ON_EVERY_SURFACE
-def test_results_may_come_back_in_any_order(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-
-    def reversed_results(messages: list[Message]) -> list[Message]:
-        return [replace(m, results=m.results[::-1]) if isinstance(m, ToolResults) else m for m in messages]
-
-    assert audit([(with_messages(q, reversed_results), r) for q, r in exchanges]).answered == 5
+def forked(log: Exchanges) -> Exchanges:
+    request, response = log[3]
+    return [*log, (with_messages(request, lambda messages: [*messages[:-1], user("And tomorrow?")]), response)]
 
 
-@_ON_EVERY_SURFACE
-def test_a_cancelled_turn_is_not_judged(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    question = User([TextPart("Never mind, what about Spain?")])
-    without_response = with_messages(exchanges[0][0], lambda messages: [*messages, question])
-    figures = audit([exchanges[0], (without_response, exchanges[2][1])])
-    assert figures.unjudged == {"not-continued": 3}
+def with_reversed_results(log: Exchanges) -> Exchanges:
+    change = partial(with_results, change=lambda results: results[::-1])
+    return [(with_messages(q, lambda messages: [*map(change, messages)]), r) for q, r in log]
 
 
-@_ON_EVERY_SURFACE
-def test_a_cancelled_turn_that_keeps_the_text_is_not_judged(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    response = exchanges[0][1]
-    choice = response.choices[0]
-    kept = replace(choice, blocks=[block for block in choice.blocks if not isinstance(block, ToolCall)])
-    turn = [Assistant(replace(response, choices=[kept])), User([TextPart("Never mind.")])]
-    request = with_messages(exchanges[0][0], lambda messages: [*messages, *turn])
-    figures = audit([exchanges[0], (request, exchanges[2][1])])
-    assert figures.unjudged == {"calls-removed": 3}
+def cancelled(log: Exchanges) -> Exchanges:
+    request = with_messages(log[0][0], lambda messages: [*messages, user("Never mind, what about Spain?")])
+    return [log[0], (request, log[2][1])]
 
 
-@_ON_EVERY_SURFACE
-def test_a_compacted_history_is_recognized(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-
-    def compacted(messages: list[Message]) -> list[Message]:
-        return [User([TextPart("Summary: the user wants to know where it is dry.")]), *messages[-2:]]
-
-    request, response = exchanges[2]
-    figures = audit([*exchanges[:2], (with_messages(request, compacted), response)])
-    assert figures.recognized == {"compacted": 1}
-    assert figures.answered == 5
+def cancelled_with_its_text(log: Exchanges) -> Exchanges:
+    kept = Assistant(with_calls(log[0][1], lambda call: None))
+    request = with_messages(log[0][0], lambda messages: [*messages, kept, user("Never mind.")])
+    return [log[0], (request, log[2][1])]
 
 
-@_ON_EVERY_SURFACE
-def test_shortened_results_are_recognized(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[2]
-    messages = request.messages
+def compacted(log: Exchanges) -> Exchanges:
+    summary = user("Summary: the user wants to know where it is dry.")
+    return [*log[:2], (with_messages(log[2][0], lambda messages: [summary, *messages[-2:]]), log[2][1])]
+
+
+def with_shortened_results(log: Exchanges) -> Exchanges:
+    messages = log[2][0].messages
     first = next(n for n, message in enumerate(messages) if isinstance(message, ToolResults))
-    cleared = with_results(messages[first], lambda result: replace(result, parts=[TextPart("-")]))
-    edited = with_messages(request, lambda messages: [*messages[:first], cleared, *messages[first + 1 :]])
-    figures = audit([*exchanges[:2], (edited, response)])
-    assert figures.recognized == {"context-edited": 1}
+    cleared = with_results(messages[first], lambda results: [replace(r, parts=[TextPart("-")]) for r in results])
+    edited = replace(log[2][0], messages=[*messages[:first], cleared, *messages[first + 1 :]])
+    return [*log[:2], (edited, log[2][1])]
 
 
-@_ON_EVERY_SURFACE
-@pytest.mark.parametrize("agent", [False, True])
-def test_a_hand_off_is_recognized(servers: Servers, name: str, agent: bool) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[1]
-    other = replace(request, model="another-model")
-    if agent:
-        other = replace(request, messages=[System([TextPart("You are polite.")]), *request.messages], tools=[])
-    assert audit([exchanges[0], (other, response)]).recognized == {"hand-off": 1}
+def handed_to_a_model(log: Exchanges) -> Exchanges:
+    return [log[0], (replace(log[1][0], model="another-model"), log[1][1])]
 
 
-@_ON_EVERY_SURFACE
-def test_a_missing_exchange_does_not_accuse(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    figures = audit([exchanges[0], *exchanges[2:]])
-    assert figures.answered == 3
+def handed_to_an_agent(log: Exchanges) -> Exchanges:
+    request, response = log[1]
+    system = System([TextPart("You are polite.")])
+    return [log[0], (replace(request, messages=[system, *request.messages], tools=[]), response)]
 
 
-@_ON_EVERY_SURFACE
-def test_other_ids_in_the_history_are_recognized(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
+def without_the_second_exchange(log: Exchanges) -> Exchanges:
+    return [log[0], *log[2:]]
+
+
+def with_scrubbed_ids(log: Exchanges) -> Exchanges:
     change = partial(with_call_ids, change=lambda id: f"scrubbed-{len(id)}")
-    figures = audit([(with_messages(q, lambda messages: [*map(change, messages)]), r) for q, r in exchanges])
-    assert figures.unjudged == {"ids-replaced": 5}
+    return [(with_messages(q, lambda messages: [*map(change, messages)]), r) for q, r in log]
 
 
-@_ON_EVERY_SURFACE
-def test_redacted_arguments_are_not_altered_arguments(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
+def with_redacted_arguments(log: Exchanges) -> Exchanges:
+    arguments: dict[str, Any] = {"arguments": {"city": "[REDACTED]"}, "arguments_text": '{"city":"[REDACTED]"}'}
 
     def redacted(message: Message) -> Message:
         if not isinstance(message, Assistant):
             return message
-        choice = message.response.choices[0]
-        arguments: dict[str, Any] = {"arguments": {"city": "[REDACTED]"}, "arguments_text": '{"city":"[REDACTED]"}'}
-        blocks = [replace(b, **arguments) if isinstance(b, ToolCall) else b for b in choice.blocks]
-        return replace(message, response=replace(message.response, choices=[replace(choice, blocks=blocks)]))
+        return replace(message, response=with_calls(message.response, lambda call: replace(call, **arguments)))
 
-    figures = audit([(with_messages(q, lambda messages: [*map(redacted, messages)]), r) for q, r in exchanges])
-    assert figures.answered == 5
+    return [(with_messages(q, lambda messages: [*map(redacted, messages)]), r) for q, r in log]
 
 
-@_WITH_RESPONSE_IDS
-def test_a_history_that_the_provider_stores_is_followed_by_its_id(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    stored: Exchanges = [exchanges[0]]
-    for (before, answered), (request, response) in pairwise(exchanges):
+def stored(log: Exchanges) -> Exchanges:
+    """The provider stores the history, and each request names the response before."""
+    made = [log[0]]
+    for (before, answered), (request, response) in pairwise(log):
         only_new = request.messages[len(before.messages) + 1 :]
-        stored.append((replace(request, messages=only_new, previous_response_id=answered.id), response))
-    figures = audit(stored)
-    assert (figures.linked, figures.answered) == (3, 5)
+        made.append((replace(request, messages=only_new, previous_response_id=answered.id), response))
+    return made
 
 
-@_WITH_RESPONSE_IDS
-def test_a_stored_history_without_results_is_not_judged(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request = exchanges[1][0]
-    only_new = [User([TextPart("Are you there?")])]
-    stored = replace(request, messages=only_new, previous_response_id=exchanges[0][1].id)
-    assert audit([exchanges[0], (stored, exchanges[3][1])]).unjudged == {"stored-history": 3}
+def stored_without_results(log: Exchanges) -> Exchanges:
+    request = replace(log[1][0], messages=[user("Are you there?")], previous_response_id=log[0][1].id)
+    return [log[0], (request, log[3][1])]
 
 
-@_ON_EVERY_SURFACE
-def test_a_result_in_a_later_request_revokes_the_finding(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[1]
-
-    def first_alone(messages: list[Message]) -> list[Message]:
-        last = messages[-1]
-        assert isinstance(last, ToolResults)
-        return [*messages[:-1], replace(last, results=last.results[:1])]
-
-    assert audit([exchanges[0], (with_messages(request, first_alone), response), (request, response)]).answered == 3
+def first_result_alone(message: Message) -> Message:
+    return with_results(message, lambda results: results[:1])
 
 
-@_WITH_RESULTS_IN_ANY_ROUND
-def test_results_in_a_later_round_revoke_the_finding(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    late: list[ToolResult] = []
+def with_results_in_a_later_request(log: Exchanges) -> Exchanges:
+    request, response = log[1]
+    early = with_messages(request, lambda messages: [*messages[:-1], first_result_alone(messages[-1])])
+    return [log[0], (early, response), (request, response)]
+
+
+def with_results_in_a_later_round(log: Exchanges) -> Exchanges:
+    results = log[1][0].messages[-1]
+    assert isinstance(results, ToolResults)
 
     def postponed(messages: list[Message]) -> list[Message]:
         first = next(n for n, message in enumerate(messages) if isinstance(message, ToolResults))
-        results = messages[first]
-        assert isinstance(results, ToolResults)
-        late[:] = results.results[1:]
-        return [*messages[:first], replace(results, results=results.results[:1]), *messages[first + 1 :]]
+        return [*messages[:first], first_result_alone(messages[first]), *messages[first + 1 :]]
 
     def with_late_results(messages: list[Message]) -> list[Message]:
         *before, last = postponed(messages)
-        assert isinstance(last, ToolResults)
-        return [*before, replace(last, results=[*last.results, *late])]
+        return [*before, with_results(last, lambda others: [*others, *results.results[1:]])]
 
-    (first, second, third, _) = exchanges
-    without = with_messages(second[0], postponed), second[1]
-    figures = audit([first, without, (with_messages(third[0], with_late_results), third[1])])
-    assert figures.answered == 5
+    (first, second, third, _) = log
+    return [
+        first,
+        (with_messages(second[0], postponed), second[1]),
+        (with_messages(third[0], with_late_results), third[1]),
+    ]
 
 
-@_ON_EVERY_SURFACE
-def test_calls_that_the_application_adds_may_have_results(servers: Servers, name: str) -> None:
-    exchanges = read(servers, name)
-    request, response = exchanges[1]
+def with_added_call(log: Exchanges) -> Exchanges:
+    request, response = log[1]
+    *before, turn, results = request.messages
+    assert isinstance(turn, Assistant)
+    choice = turn.response.choices[0]
+    added = ToolCall("added", "get_weather", {"city": "Beja"}, '{"city":"Beja"}')
+    other = replace(turn.response, choices=[replace(choice, blocks=[*choice.blocks, added])])
+    more = with_results(results, lambda others: [*others, ToolResult("added", [TextPart("mild")])])
+    return [log[0], (replace(request, messages=[*before, Assistant(other), more]), response)]
 
-    def with_added_call(messages: list[Message]) -> list[Message]:
-        *before, turn, results = messages
-        assert isinstance(turn, Assistant)
-        assert isinstance(results, ToolResults)
-        choice = turn.response.choices[0]
-        added = ToolCall("added", "get_weather", {"city": "Beja"}, '{"city":"Beja"}')
-        other = replace(turn.response, choices=[replace(choice, blocks=[*choice.blocks, added])])
-        more = [*results.results, ToolResult("added", [TextPart("mild")])]
-        return [*before, Assistant(other), replace(results, results=more)]
 
-    assert audit([exchanges[0], (with_messages(request, with_added_call), response)]).answered == 3
+#: Log -> members of its figures.
+LOGS: dict[Callable[[Exchanges], Exchanges], dict[str, Any]] = {
+    retried: {"recognized": {"retried": 1}, "answered": 5, "unjudged": {"not-continued": 2}},
+    forked: {"recognized": {"forked": 1}, "answered": 5},
+    with_reversed_results: {"answered": 5},
+    cancelled: {"unjudged": {"not-continued": 3}},
+    cancelled_with_its_text: {"unjudged": {"calls-removed": 3}},
+    compacted: {"recognized": {"compacted": 1}, "answered": 5},
+    with_shortened_results: {"recognized": {"context-edited": 1}},
+    handed_to_a_model: {"recognized": {"hand-off": 1}},
+    handed_to_an_agent: {"recognized": {"hand-off": 1}},
+    without_the_second_exchange: {"answered": 3},
+    with_scrubbed_ids: {"unjudged": {"ids-replaced": 5}},
+    with_redacted_arguments: {"answered": 5},
+    stored: {"linked": 3, "answered": 5},
+    stored_without_results: {"unjudged": {"stored-history": 3}},
+    with_results_in_a_later_request: {"answered": 3},
+    with_results_in_a_later_round: {"answered": 5},
+    with_added_call: {"answered": 3},
+}
+#: Responses of Ollama have no id, so no request can name the one before. Results of Gemini belong to the calls
+#: directly before them.
+LACKING = {
+    stored: ("ollama.chat", "google.gemini"),
+    stored_without_results: ("ollama.chat", "google.gemini"),
+    with_results_in_a_later_round: ("google.gemini",),
+}
+
+
+@pytest.mark.parametrize("change", LOGS, ids=lambda change: change.__name__)
+def test_a_log_of_a_correct_agent_is_recognized(servers: Servers, change: Callable[[Exchanges], Exchanges]) -> None:
+    for name in surfaces(PARALLEL):
+        if name not in LACKING.get(change, ()):
+            log = change(read(servers, name))
+            figures = audit(log)
+            audit(log[::-1])
+            assert {member: getattr(figures, member) for member in LOGS[change]} == LOGS[change], name
+
+
+def test_the_fingerprint_of_a_request_has_its_reasoning_settings_alone() -> None:
+    def settings(**members: Any) -> int:
+        body = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello"}], **members}
+        return record("log:1", "openai.chat", read_request(body, "openai.chat"), None).settings
+
+    assert settings() == settings(temperature=0) == 0
+    assert len({settings(), settings(reasoning_effort="low"), settings(reasoning_effort="high")}) == 3
+    assert settings(reasoning_effort="low", temperature=0) == settings(reasoning_effort="low")
 
 
 def test_values_that_mean_the_same_have_one_fingerprint() -> None:

@@ -23,40 +23,37 @@ from tests.audit.conversations.built import (
     on_every_wire,
 )
 
-DEFECTS = [
-    ("none", []),
-    ("reordered", []),
-    ("omitted", ["dropped-in-fact"]),
-    ("unanswered", ["dropped-in-fact"]),
-    ("answered twice", ["answered-twice"]),
-    ("altered", ["arguments-altered"]),
-]
+DEFECTS = {
+    "none": [],
+    "reordered": [],
+    "omitted": ["dropped-in-fact"],
+    "unanswered": ["dropped-in-fact"],
+    "answered twice": ["answered-twice"],
+    "altered": ["arguments-altered"],
+}
 
 
 @on_every_wire
-@pytest.mark.parametrize(("defect", "expected"), DEFECTS)
-def test_each_call_may_directly_precede_its_result(
-    bodies: Chat | Responses | Messages, defect: str, expected: list[str]
-) -> None:
+def test_each_call_may_directly_precede_its_result(bodies: Chat | Responses | Messages) -> None:
     calls = {id: bodies.call(id, x=id) for id in (ONE, TWO, THREE)}
-    rounds = {id: [*bodies.turn(call), bodies.result(id)] for id, call in calls.items()}
-    if defect == "reordered":
-        rounds = dict(reversed(rounds.items()))
-    elif defect == "omitted":
-        del rounds[TWO]
-    elif defect == "unanswered":
-        rounds[ONE].pop()
-    elif defect == "answered twice":
-        rounds[TWO].append(bodies.result(TWO))
-    elif defect == "altered":
-        rounds[TWO][0] = bodies.turn(bodies.call(TWO, x="other"))[0]
-    history = [QUESTION, *itertools.chain(*rounds.values())]
     first = (bodies.request(QUESTION), bodies.response(bodies.turn(*calls.values())))
-    report = audited(bodies.wire, first, (bodies.request(*history), bodies.response(bodies.turn(bodies.call("z")))))
-    figures = report.wires[bodies.wire]
-    assert codes(report) == expected
-    assert (figures.linked, figures.answered) == (1, 3 - len(expected))
-    assert figures.recognized == {}
+    for defect, expected in DEFECTS.items():
+        rounds = {id: [*bodies.turn(call), bodies.result(id)] for id, call in calls.items()}
+        if defect == "reordered":
+            rounds = dict(reversed(rounds.items()))
+        elif defect == "omitted":
+            del rounds[TWO]
+        elif defect == "unanswered":
+            rounds[ONE].pop()
+        elif defect == "answered twice":
+            rounds[TWO].append(bodies.result(TWO))
+        elif defect == "altered":
+            rounds[TWO][0] = bodies.turn(bodies.call(TWO, x="other"))[0]
+        history = [QUESTION, *itertools.chain(*rounds.values())]
+        report = audited(bodies.wire, first, (bodies.request(*history), bodies.response(bodies.turn(bodies.call("z")))))
+        figures = report.wires[bodies.wire]
+        assert codes(report) == expected
+        assert (figures.linked, figures.answered, figures.recognized) == (1, 3 - len(expected), {}), defect
 
 
 def test_reasoning_in_a_separate_message_is_not_lost() -> None:
@@ -102,32 +99,28 @@ def test_a_defect_that_fits_several_runs_is_not_judged() -> None:
     assert codes(audited(CHAT.wire, one, (request, continued[1]))) == ["arguments-altered", "dropped-in-fact"]
 
 
-@pytest.mark.parametrize("conversations", [1, 20])
-def test_a_call_with_a_counted_id_is_convicted_in_its_conversation(conversations: int) -> None:
-    made = [counted(0, 2, f"Is it dry in {number}?") for number in range(conversations)]
-    firsts = [first for first, _ in made]
-    seconds: list[Exchange] = []
-    for _, (request, response) in made:
-        asked, _, result, _ = request["messages"]
-        kept = CHAT.turn(CHAT.call("call_0", run=0))
-        seconds.append((CHAT.request(asked, *kept, result), response))
-    report = audited(CHAT.wire, *firsts, *seconds)
-    assert report.wires[CHAT.wire].findings == {"dropped-in-fact": conversations}
-    places = [(finding.response_place, finding.request_place) for finding in report.findings]
-    assert places == [(str(number), str(number + conversations)) for number in range(conversations)]
+def test_a_call_with_a_counted_id_is_convicted_in_its_conversation() -> None:
+    for conversations in (1, 20):
+        made = [counted(0, 2, f"Is it dry in {number}?") for number in range(conversations)]
+        seconds: list[Exchange] = []
+        for _, (request, response) in made:
+            asked, _, result, _ = request["messages"]
+            seconds.append((CHAT.request(asked, *CHAT.turn(CHAT.call("call_0", run=0)), result), response))
+        report = audited(CHAT.wire, *(first for first, _ in made), *seconds)
+        assert report.wires[CHAT.wire].findings == {"dropped-in-fact": conversations}
+        places = [(finding.response_place, finding.request_place) for finding in report.findings]
+        assert places == [(str(number), str(number + conversations)) for number in range(conversations)]
 
 
-@pytest.mark.parametrize("system", [[], [{"role": "system", "content": "Be brief."}]])
-def test_the_same_first_call_does_not_link_two_conversations(system: list[Body]) -> None:
+def test_the_same_first_call_does_not_link_two_conversations() -> None:
     turn = CHAT.turn(CHAT.call("call_0"), CHAT.call("call_1", x=1))
     other = [{"role": "user", "content": "Is it wet?"}, *CHAT.turn(CHAT.call("call_0")), CHAT.result("call_0")]
-    report = audited(
-        CHAT.wire,
-        (CHAT.request(*system, QUESTION), CHAT.response(turn)),
-        (CHAT.request(*system, *other), CHAT.response(CHAT.turn(CHAT.call("call_1")))),
-    )
-    assert codes(report) == []
-    assert report.wires[CHAT.wire].linked == 0
+    for system in ([], [{"role": "system", "content": "Be brief."}]):
+        first = (CHAT.request(*system, QUESTION), CHAT.response(turn))
+        report = audited(
+            CHAT.wire, first, (CHAT.request(*system, *other), CHAT.response(CHAT.turn(CHAT.call("call_1"))))
+        )
+        assert (codes(report), report.wires[CHAT.wire].linked) == ([], 0)
 
 
 def test_a_counted_id_in_another_conversation_does_not_revoke_a_finding() -> None:
@@ -144,61 +137,41 @@ def reference(id: str) -> Body:
 
 
 REASONING: Body = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
-WITHOUT_CONTENT: Body = {"type": "reasoning", "id": "rs_1", "summary": []}
 
 
-@pytest.mark.parametrize(
-    ("sent", "store", "expected"),
-    [
+def test_reasoning_that_the_provider_stores_may_be_referred_to() -> None:
+    call, without_content = RESPONSES.call(ONE), {"type": "reasoning", "id": "rs_1", "summary": []}
+    answer = RESPONSES.response([RESPONSES.call("z")])
+    for sent, store, expected in (
         ([reference("rs_1")], True, []),
-        ([WITHOUT_CONTENT], True, []),
-        ([WITHOUT_CONTENT], False, ["reasoning-lost"]),
+        ([without_content], True, []),
+        ([without_content], False, ["reasoning-lost"]),
         ([], True, ["reasoning-lost"]),
-    ],
-)
-def test_reasoning_that_the_provider_stores_may_be_referred_to(
-    sent: list[Body], store: bool, expected: list[str]
-) -> None:
-    call = RESPONSES.call(ONE)
-    report = audited(
-        RESPONSES.wire,
-        (RESPONSES.request(QUESTION, store=store), RESPONSES.response([REASONING, call])),
-        (
-            RESPONSES.request(QUESTION, *sent, call, RESPONSES.result(ONE), store=store),
-            RESPONSES.response([RESPONSES.call("z")]),
-        ),
-    )
-    assert codes(report) == expected
-    assert report.wires[RESPONSES.wire].answered == 1
+    ):
+        first = (RESPONSES.request(QUESTION, store=store), RESPONSES.response([REASONING, call]))
+        request = RESPONSES.request(QUESTION, *sent, call, RESPONSES.result(ONE), store=store)
+        report = audited(RESPONSES.wire, first, (request, answer))
+        assert (codes(report), report.wires[RESPONSES.wire].answered) == (expected, 1), (sent, store)
 
 
-@pytest.mark.parametrize(("dropped", "expected"), [(False, []), (True, ["dropped-in-fact"])])
-def test_calls_that_are_referred_to_are_judged_by_round(dropped: bool, expected: list[str]) -> None:
+def test_calls_that_are_referred_to_are_judged_by_round() -> None:
     one, two, three = map(RESPONSES.call, (ONE, TWO, THREE))
     first = [QUESTION, reference(one["id"]), RESPONSES.result(ONE)]
     second = [*first, reference(two["id"]), reference(three["id"]), RESPONSES.result(TWO)]
-    if not dropped:
-        second.append(RESPONSES.result(THREE))
-    report = audited(
-        RESPONSES.wire,
-        (RESPONSES.request(QUESTION), RESPONSES.response([one], "resp_m3N4o5P6")),
-        (RESPONSES.request(*first), RESPONSES.response([two, three])),
-        (RESPONSES.request(*second), RESPONSES.response([RESPONSES.call("z")], "resp_q7R8s9T0")),
-    )
-    assert codes(report) == expected
-    assert report.wires[RESPONSES.wire].linked == 2
+    for more, expected in (([RESPONSES.result(THREE)], []), ([], ["dropped-in-fact"])):
+        report = audited(
+            RESPONSES.wire,
+            (RESPONSES.request(QUESTION), RESPONSES.response([one], "resp_m3N4o5P6")),
+            (RESPONSES.request(*first), RESPONSES.response([two, three])),
+            (RESPONSES.request(*second, *more), RESPONSES.response([RESPONSES.call("z")], "resp_q7R8s9T0")),
+        )
+        assert (codes(report), report.wires[RESPONSES.wire].linked) == (expected, 2)
 
 
-@pytest.mark.parametrize(("dropped", "expected"), [(False, []), (True, ["dropped-in-fact"])])
-def test_a_request_may_repeat_the_history_that_its_response_id_names(dropped: bool, expected: list[str]) -> None:
-    calls = [RESPONSES.call(ONE), RESPONSES.call(TWO)]
-    results = [RESPONSES.result(ONE), RESPONSES.result(TWO)][: 1 if dropped else 2]
-    report = audited(
-        RESPONSES.wire,
-        (RESPONSES.request(QUESTION), RESPONSES.response(calls)),
-        (
-            RESPONSES.request(QUESTION, *calls, *results, previous_response_id="resp_a1B2c3D4"),
-            RESPONSES.response([RESPONSES.call("z")], "resp_q7R8s9T0"),
-        ),
-    )
-    assert codes(report) == expected
+def test_a_request_may_repeat_the_history_that_its_response_id_names() -> None:
+    calls, results = [*map(RESPONSES.call, (ONE, TWO))], [*map(RESPONSES.result, (ONE, TWO))]
+    first = (RESPONSES.request(QUESTION), RESPONSES.response(calls))
+    for kept, expected in ((2, []), (1, ["dropped-in-fact"])):
+        request = RESPONSES.request(QUESTION, *calls, *results[:kept], previous_response_id="resp_a1B2c3D4")
+        answer = RESPONSES.response([RESPONSES.call("z")], "resp_q7R8s9T0")
+        assert codes(audited(RESPONSES.wire, first, (request, answer))) == expected

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.audit.conversations.built import CHAT, QUESTION, Body, Exchange, audited, codes
-from toolparity.audit.conversations.call_ids import is_drawn
-from toolparity.audit.conversations.records import FUNCTION_CALL
 
 OTHER: Body = {"role": "user", "content": "Never mind."}
 ANSWER: list[Body] = [{"role": "assistant", "content": "Dry."}]
@@ -34,24 +30,22 @@ def ended(*history: Body) -> Exchange:
     return CHAT.request(*history), CHAT.response(ANSWER)
 
 
-@pytest.mark.parametrize(
-    ("following", "expected"),
-    [
-        ([turn(city="Faro"), result()], []),
-        ([turn(city="Faro"), result(), OTHER], []),
-        ([turn(city="Faro"), OTHER], ["dropped-in-fact"]),
-        ([turn(city="Faro"), result(), result()], ["answered-twice"]),
-        ([turn(city="Faro"), result(name="other")], ["unknown-call-answered"]),
-        ([turn(city="Porto"), result()], ["arguments-altered"]),
-        ([turn(city="Faro"), OTHER, result()], ["answered-out-of-order"]),
+def test_a_call_is_judged() -> None:
+    made, answer = turn(city="Faro"), result()
+    for following, expected in (
+        ([made, answer], []),
+        ([made, answer, OTHER], []),
+        ([made, OTHER], ["dropped-in-fact"]),
+        ([made, answer, answer], ["answered-twice"]),
+        ([made, result(name="other")], ["unknown-call-answered"]),
+        ([turn(city="Porto"), answer], ["arguments-altered"]),
+        ([made, OTHER, answer], ["answered-out-of-order"]),
         ([OTHER], []),
-    ],
-)
-def test_a_call_is_judged(following: list[Body], expected: list[str]) -> None:
-    assert codes(audited(CHAT.wire, called([QUESTION], city="Faro"), ended(QUESTION, *following))) == expected
+    ):
+        assert codes(audited(CHAT.wire, called([QUESTION], city="Faro"), ended(QUESTION, *following))) == expected
 
 
-def test_each_round_is_judged_alone() -> None:
+def test_each_round_is_judged_alone_and_a_call_that_repeats_itself_is_reported() -> None:
     history, exchanges = [QUESTION], []
     for number in range(3):
         exchanges.append(called(history, number=number))
@@ -59,14 +53,9 @@ def test_each_round_is_judged_alone() -> None:
     report = audited(CHAT.wire, *exchanges, ended(*history))
     figures = report.wires[CHAT.wire]
     assert (codes(report), figures.answered, figures.accused) == (["dropped-in-fact"], 2, 1)
-
-
-def test_a_call_that_repeats_itself_is_reported() -> None:
-    history, exchanges = [QUESTION], []
-    for _ in range(3):
-        exchanges.append(called(history, city="Faro"))
-        history = [*history, turn(city="Faro"), result()]
-    assert codes(audited(CHAT.wire, *exchanges, ended(*history))) == ["repeated-call"]
+    same = [turn(city="Faro"), result()]
+    repeated = [called([QUESTION, *same * number], city="Faro") for number in range(3)]
+    assert codes(audited(CHAT.wire, *repeated, ended(QUESTION, *same * 3))) == ["repeated-call"]
 
 
 def test_conversations_with_the_same_call_are_kept_apart() -> None:
@@ -82,7 +71,3 @@ def test_a_history_may_be_rewritten_to_tool_calls() -> None:
     rewritten[0]["tool_calls"][0]["function"]["name"] = "look_up2B4c8"
     report = audited(CHAT.wire, called([QUESTION], city="Faro"), ended(QUESTION, *rewritten))
     assert (codes(report), report.wires[CHAT.wire].unjudged) == ([], {"ids-replaced": 1})
-
-
-def test_the_id_of_a_legacy_call_identifies_no_conversation() -> None:
-    assert not is_drawn(FUNCTION_CALL)
