@@ -1,29 +1,20 @@
-"""Item 31: an audit does not depend on how its input was cut."""
+"""The figures of an audit are the same for any partition of its exchanges, in any order."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.thoroughness import examples
-from tests.support.traffic import chat_body, chat_stream, row, write_rows
+from tests.support.traffic import chat_body, chat_stream
 from toolparity.audit import figures, summary
-from toolparity.audit.bulk import parallel
 from toolparity.audit.report import as_json
 from toolparity.audit.summary import Audit
 from toolparity.cassettes.sources import Exchange
-from toolparity.cli import main
-
-
-def run(*args: Any) -> Result:
-    return CliRunner().invoke(main, [str(arg) for arg in args])
 
 
 def body(model: str, *names: str, **more: Any) -> bytes:
@@ -75,25 +66,3 @@ def test_any_partition_of_exchanges_in_any_order_gives_the_same_audit(
                 merged.merge(part)
     assert merged == whole
     assert as_json(merged, "first", None) == as_json(whole, "first", None)
-
-
-def test_the_batch_size_does_not_change_the_counts_of_hundreds_of_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chance = Random(31)
-    rows = [row(body(f"model-{chance.randrange(300)}", "f").decode()) for _ in range(1_000)]
-    path = write_rows(tmp_path / "r.jsonl", *rows)
-    found = []
-    for size in (1_000, 20_000, 1 << 30):
-        monkeypatch.setattr(parallel, "PART_BYTES", size)
-        found.append(as_json(parallel.audit_paths([str(path)], jobs=1), "all", None))
-    assert found[0] == found[1] == found[2]
-    models = found[0]["wires"]["openai.chat"]["models"]
-    assert len(models) == 101
-    assert sum(model["exchanges"] for model in models.values()) == 1_000
-    assert models["model-7"]["exchanges"] == sum(json.loads(one["body"])["model"] == "model-7" for one in rows)
-
-
-def test_the_order_of_the_paths_does_not_matter(tmp_path: Path) -> None:
-    paths = [write_rows(tmp_path / f"{n}.jsonl", *[row(chat_body("f", arguments="[1]"))] * 9) for n in range(3)]
-    assert run("audit", "--json", *paths).stdout == run("audit", "--json", *reversed(paths)).stdout

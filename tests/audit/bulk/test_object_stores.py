@@ -104,14 +104,12 @@ def test_a_bucket_is_walked_like_a_directory(s3: Bucket) -> None:
     for url in ("s3://logs/in", "s3://logs/in/", "s3://logs", "s3://logs/", "s3a://logs/in"):
         protocol = url.partition("://")[0]
         assert list(walk(url, (".jsonl",))) == [(f"{protocol}://logs/in/{name}", True) for name in names]
-
-
-@pytest.mark.parametrize("name", ["a b.jsonl", "a#b?c.jsonl", "100%.jsonl", "%2F.jsonl", "ü:[x].jsonl"])
-def test_a_file_may_have_any_name(s3: Bucket, name: str) -> None:
-    s3.put(f"in/{name}", b"{}\n")
-    assert list(walk("s3://logs/in", (".jsonl",))) == [(f"s3://logs/in/{name}", True)]
-    with opened(f"s3://logs/in/{name}") as file:
-        assert (file.size, file.stream.read()) == (3, b"{}\n")
+    for name in ("a b.jsonl", "a#b?c.jsonl", "100%.jsonl", "%2F.jsonl", "ü:[x].jsonl"):
+        s3.put(f"{name}/{name}", b"{}\n")
+        url = f"s3://logs/{name}/{name}"
+        assert list(walk(f"s3://logs/{name}/", (".jsonl",))) == [(url, True)]
+        with opened(url) as file:
+            assert (file.size, file.stream.read()) == (3, b"{}\n")
 
 
 def test_a_file_is_read_from_any_place(s3: Bucket) -> None:
@@ -155,14 +153,25 @@ def test_row_groups_of_a_table_are_parts(s3: Bucket, tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_opened_is_a_problem(s3: Bucket) -> None:
-    problems = [item for url in ("s3://logs/none.jsonl", "s3://nowhere/x", "foo://x/y") for item in read(url)]
-    assert all(isinstance(problem, Problem) for problem in problems)
-    assert list(map(str, problems)) == [
-        "s3://logs/none.jsonl: the file does not exist",
-        "s3://nowhere/x: cannot be read: The specified bucket does not exist (NoSuchBucket)",
-        "foo://x/y: no such object store: Protocol not known: foo",
-    ]
+def test_an_object_that_cannot_be_opened_or_listed_is_a_problem_of_one_line(
+    s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.put("in/folder//a.jsonl", b"{}\n")
+    result = run("s3://logs/in")
+    assert result.exit_code == 4
+    assert "s3://logs/in: cannot be listed: Encountered object with invalid path" in result.stdout + result.stderr
+    for url, message in {
+        "s3://logs/none.jsonl": "the file does not exist",
+        "s3://nowhere/x": "cannot be read: The specified bucket does not exist (NoSuchBucket)",
+        "foo://x/y": "no such object store: Protocol not known: foo",
+    }.items():
+        (problem,) = read(url)
+        assert isinstance(problem, Problem)
+        assert str(problem) == f"{url}: {message}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    (problem,) = read("s3://logs/a.jsonl")
+    prefix = "s3://logs/a.jsonl: cannot be read: Generic S3 error: Error performing "
+    assert str(problem) == f"{prefix}HEAD http://127.0.0.1:9/logs/a.jsonl: HTTP error: error sending request"
 
 
 def test_without_obstore_fsspec_finds_the_driver(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,20 +184,6 @@ def test_without_obstore_fsspec_finds_the_driver(s3: Bucket, monkeypatch: pytest
     assert list(walk("s3://logs/other.jsonl", (".jsonl",))) == [("s3://logs/other.jsonl", False)]
     with opened("s3://logs/other.jsonl") as file:
         assert file.stream.read() == b"{}\n"
-
-
-def test_what_cannot_be_listed_is_a_problem(s3: Bucket) -> None:
-    s3.put("in/folder//a.jsonl", b"{}\n")
-    result = run("s3://logs/in")
-    assert result.exit_code == 4
-    assert "s3://logs/in: cannot be listed: Encountered object with invalid path" in result.stdout + result.stderr
-
-
-def test_a_store_that_cannot_be_reached_is_a_problem_of_one_line(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
-    (problem,) = map(str, read("s3://logs/a.jsonl"))
-    prefix = "s3://logs/a.jsonl: cannot be read: Generic S3 error: Error performing "
-    assert problem == f"{prefix}HEAD http://127.0.0.1:9/logs/a.jsonl: HTTP error: error sending request"
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="forks a process")
@@ -204,9 +199,3 @@ def test_a_forked_process_reports_that_it_cannot_read(s3: Bucket) -> None:
     assert receiver.poll(60)
     assert "was read before this process was forked; start processes by `spawn`" in receiver.recv()[0]
     child.join()
-
-
-def test_the_url_of_a_database_is_not_taken_for_an_object_store(tmp_path: Path) -> None:
-    result = run(f"sqlite:///{tmp_path}/none.db")
-    assert result.exit_code == 4
-    assert "database" in result.stderr.splitlines()[0]
