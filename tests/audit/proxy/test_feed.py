@@ -17,7 +17,7 @@ async def _events(feed: Feed, seen: str | None, count: int) -> list[bytes]:
     return [await anext(events) for _ in range(count)]
 
 
-def test_a_feed_resumes_after_the_last_event_and_forgets_the_oldest() -> None:
+def test_a_feed_resumes_after_the_last_event_forgets_the_oldest_and_restarts_for_another_run() -> None:
     feed = Feed(kept=3)
     for number in range(1, 6):
         feed(_judgement(number))
@@ -25,13 +25,5 @@ def test_a_feed_resumes_after_the_last_event_and_forgets_the_oldest() -> None:
     assert reset == b"event: reset\ndata: {}\n\n"
     assert [b'"number":%d,' % number in event for number, event in zip((3, 4, 5), events, strict=True)] == [True] * 3
     id = events[1].split(b"\n")[0].removeprefix(b"id: ").decode()
-    empty, last = asyncio.run(_events(feed, id, 2))
-    assert (empty, last) == (b"", events[2])
-
-
-def test_a_feed_starts_anew_for_a_page_of_another_run() -> None:
-    feed = Feed()
-    feed(_judgement(1))
-    reset, event = asyncio.run(_events(feed, "00000000-1", 2))
-    assert reset == b"event: reset\ndata: {}\n\n"
-    assert b'"number":1,' in event
+    assert asyncio.run(_events(feed, id, 2)) == [b"", events[2]]
+    assert asyncio.run(_events(feed, "00000000-1", 2)) == [reset, events[0]]

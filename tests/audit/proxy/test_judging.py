@@ -69,46 +69,38 @@ def _conversation(judgement: Judgement) -> list[JudgedFinding]:
 _TEXT = {"role": "assistant", "content": "done"}
 
 
-def test_a_call_that_the_application_drops_is_found_with_the_next_request() -> None:
-    traffic = Traffic()
-    first = traffic.exchange([_user("go")], _calls("look", "act"))
-    second = traffic.exchange([_user("go"), _calls("look"), _result("look")], _TEXT)
+def test_a_call_that_the_application_drops_is_found_with_the_next_request_and_revoked_by_a_later_one() -> None:
+    traffic, lines = Traffic(), list[str]()
+    asked, made, write = [_user("go")], _calls("look", "act"), TextLines(lines.append)
+    first = traffic.exchange(asked, made)
+    second = traffic.exchange([*asked, _calls("look"), _result("look")], _TEXT)
+    late = traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT)
     assert not _conversation(first)
     (finding,) = _conversation(second)
     assert (finding.code, finding.exchange, finding.call_id) == ("dropped-in-fact", 1, "call_act")
     assert (second.conversation, second.continues) == (1, 1)
+    assert [(revoked.number, revoked.call_id) for revoked in late.revoked] == [(2, "call_act")]
+    write(first)
+    write(second)
+    (line,) = lines
+    assert "#2 POST /v1/chat/completions m: error: dropped-in-fact" in line
+    assert line.endswith("(response of #1)")
 
 
 def test_a_correct_application_is_not_accused() -> None:
     traffic = Traffic()
-    asked, made = [_user("go")], _calls("look", "act")
+    made = _calls("look", "act")
+    asked, answered = [_user("go")], [_user("go"), made, _result("look"), _result("act")]
     judgements = [
         traffic.exchange(asked, made),
-        traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT),
-        traffic.exchange([*asked, made, _result("look"), _result("act"), _TEXT, _user("more")], _calls("look")),
+        traffic.exchange(answered, _TEXT),
+        traffic.exchange([*answered, _TEXT, _user("more")], _calls("look")),
+        traffic.exchange([*asked, made, _result("look")], _TEXT),  # a branch
     ]
-    assert [_conversation(judgement) for judgement in judgements] == [[], [], []]
-    assert [judgement.conversation for judgement in judgements] == [1, 1, 1]
+    assert [_conversation(judgement) for judgement in judgements[:3]] == [[], [], []]
+    assert [judgement.conversation for judgement in judgements[:3]] == [1, 1, 1]
     assert [line.role for line in judgements[1].lines] == ["tool", "tool", "model"]
-
-
-def test_a_call_that_is_answered_later_revokes_the_finding() -> None:
-    traffic = Traffic()
-    asked, made = [_user("go")], _calls("look", "act")
-    traffic.exchange(asked, made)
-    early = traffic.exchange([*asked, made, _result("look")], _TEXT)
-    late = traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT)
-    assert [finding.code for finding in _conversation(early)] == ["dropped-in-fact"]
-    assert [(revoked.number, revoked.call_id) for revoked in late.revoked] == [(2, "call_act")]
-
-
-def test_a_branch_that_leaves_out_an_answered_call_is_not_accused() -> None:
-    traffic = Traffic()
-    asked, made = [_user("go")], _calls("look", "act")
-    traffic.exchange(asked, made)
-    traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT)
-    other = traffic.exchange([*asked, made, _result("look")], _TEXT)
-    assert not [finding for finding in _conversation(other) if finding.code == "dropped-in-fact"]
+    assert "dropped-in-fact" not in {finding.code for finding in _conversation(judgements[3])}
 
 
 def test_conversations_that_take_turns_stay_apart() -> None:
@@ -148,40 +140,16 @@ def test_a_request_that_the_provider_refuses_is_a_finding_about_the_request() ->
     assert [finding.code for finding in judgement.findings if finding.about == "request"] == ["result-asked-for"]
 
 
-def test_a_compressed_response_is_judged() -> None:
-    traffic = Traffic()
-    body = json.dumps(
-        {"id": "r", "object": "chat.completion", "choices": [{"index": 0, "message": _calls("look")}]}
-    ).encode()
+def test_a_compressed_response_and_a_broken_stream_are_judged_and_other_endpoints_are_not() -> None:
+    choice: Any = {"index": 0, "message": _calls("look")}
+    body = json.dumps({"id": "r", "object": "chat.completion", "choices": [choice]}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-encoding", b"gzip")]
-    judgement = traffic.exchange([_user("go")], _TEXT, chunks=[gzip.compress(body)], response_headers=headers)
-    assert [call.name for call in judgement.calls] == ["look"]
-
-
-def test_a_stream_that_broke_off_is_incomplete() -> None:
+    zipped = Traffic().exchange([_user("go")], _TEXT, chunks=[gzip.compress(body)], response_headers=headers)
+    assert [call.name for call in zipped.calls] == ["look"]
     event = {"id": "r", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "a"}}]}
-    judgement = Traffic().exchange(
-        [_user("go")],
-        _TEXT,
-        chunks=[b"data: " + json.dumps(event).encode() + b"\n\n"],
-        response_headers=[(b"content-type", b"text/event-stream")],
-        ending="upstream-broke",
-    )
-    assert judgement.stream
-    assert "stream-incomplete" in {finding.code for finding in judgement.findings}
-
-
-def test_other_endpoints_are_not_judged() -> None:
-    judgement = Traffic().exchange([], _TEXT, method="GET", url="http://localhost/v1/models", chunks=[b'{"data": []}'])
-    assert judgement.unjudged == "unknown-wire"
-
-
-def test_lines_show_warnings_and_errors_in_one_line_each() -> None:
-    traffic, lines = Traffic(), list[str]()
-    write = TextLines(lines.append)
-    write(traffic.exchange([_user("go")], _calls("look", "act")))
-    assert not lines
-    write(traffic.exchange([_user("go"), _calls("look"), _result("look")], _TEXT))
-    (line,) = lines
-    assert "#2 POST /v1/chat/completions m: error: dropped-in-fact" in line
-    assert line.endswith("(response of #1)")
+    members: Any = {"chunks": [b"data: " + json.dumps(event).encode() + b"\n\n"], "ending": "upstream-broke"}
+    headers = [(b"content-type", b"text/event-stream")]
+    broken = Traffic().exchange([_user("go")], _TEXT, **members, response_headers=headers)
+    assert (broken.stream, "stream-incomplete" in {finding.code for finding in broken.findings}) == (True, True)
+    models = {"method": "GET", "url": "http://localhost/v1/models", "chunks": [b'{"data": []}']}
+    assert Traffic().exchange([], _TEXT, **models).unjudged == "unknown-wire"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.audit.proxy.conftest import Judgements, ScriptedUpstream, files_below, proxying, wait_until
+from tests.audit.proxy.conftest import ScriptedUpstream, files_below, proxying, wait_until
 from tests.audit.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from toolparity.audit.proxy.copies import ExchangeCopy
 from toolparity.audit.proxy.observer import Observer
@@ -58,61 +58,31 @@ def _copy() -> ExchangeCopy:
     return copy
 
 
-def test_recorded_lines_are_read_again(recordings: dict[str, Path]) -> None:
+def test_recorded_lines_and_cassettes_are_read_again_and_contain_no_planted_secret(recordings: dict[str, Path]) -> None:
     exchanges = [item for item in read(recordings["lines"]) if isinstance(item, Exchange)]
     assert [(item.wire, item.status, item.stream) for item in exchanges] == [("openai.chat", 200, False)] * 2
     assert exchanges[0].request["messages"][0]["role"] == "tool"
-
-
-@pytest.mark.parametrize("form", ["lines", "library"])
-def test_no_recording_contains_a_planted_secret(recordings: dict[str, Path], form: str) -> None:
-    path = recordings[form]
-    content = files_below(path) if path.is_dir() else path.read_bytes()
-    assert b"chat.completion" in content
-    for secret in (KEY, COOKIE, QUERY):
-        assert secret.encode() not in content
-
-
-def test_recorded_cassettes_form_a_library(recordings: dict[str, Path]) -> None:
     places = find(recordings["library"])
     assert [(place.wire, place.stream) for place in places] == [("openai.chat", False)] * 2
-    cassette = load(places[0].path)
-    assert cassette.provenance.origin == "imported"
-    assert cassette.provenance.source == "toolparity proxy"
+    provenance = load(places[0].path).provenance
+    assert (provenance.origin, provenance.source) == ("imported", "toolparity proxy")
+    for content in (recordings["lines"].read_bytes(), files_below(recordings["library"])):
+        assert b"chat.completion" in content
+        assert [secret for secret in (KEY, COOKIE, QUERY) if secret.encode() in content] == []
 
 
-def test_a_disk_that_refuses_is_reported(tmp_path: Path) -> None:
+def test_an_exchange_that_cannot_or_must_not_be_recorded_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert Recorder(RecordOptions(str(tmp_path / "file" / "traffic.jsonl")))(_copy()) == "not-written"
+    copy = _copy()
+    copy.response_headers = [(b"x-toolparity-origin", b"emulated")]
+    assert Recorder(RecordOptions(str(tmp_path)))(copy) == "emulated", "a cassette is not made of it"
+    assert Recorder(RecordOptions(str(tmp_path / "a.jsonl")))(copy) == "recorded"
 
 
-@pytest.mark.thorough
-def test_a_disk_that_refuses_is_counted_and_nothing_else_happens(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    judgements = Judgements()
-    with (
-        Observer([judgements], record=str(blocked / "traffic.jsonl")) as observer,
-        ScriptedUpstream(answer) as upstream,
-        proxying(upstream.url, observer=observer) as proxy,
-    ):
-        ask(proxy.url)
-        judgements.wait(1)
-        wait_until(lambda: observer.recorded == {"not-written": 1})
-        assert observer.budget.used == 0
-
-
-def test_a_line_after_one_that_was_cut_starts_anew(tmp_path: Path) -> None:
+def test_a_cut_line_does_not_damage_the_next_one(tmp_path: Path) -> None:
     path = tmp_path / "traffic.jsonl"
     path.write_text('{"cut')
     assert Recorder(RecordOptions(str(path)))(_copy()) == "recorded"
     first, second = path.read_text().splitlines()
-    assert first == '{"cut'
-    assert json.loads(second)["wire"] == "openai.chat"
-
-
-def test_responses_of_emulated_providers_do_not_become_cassettes(tmp_path: Path) -> None:
-    copy = _copy()
-    copy.response_headers = [(b"x-toolparity-origin", b"emulated")]
-    assert Recorder(RecordOptions(str(tmp_path)))(copy) == "emulated"
-    assert Recorder(RecordOptions(str(tmp_path / "a.jsonl")))(copy) == "recorded"
+    assert (first, json.loads(second)["wire"]) == ('{"cut', "openai.chat")

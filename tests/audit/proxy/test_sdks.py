@@ -1,23 +1,22 @@
-"""The official SDKs and Node's fetch play the scenarios through the proxy as they do without it."""
+"""The official SDKs play the scenarios through the proxy as they do without it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import subprocess
-from collections.abc import Iterator
+import asyncio
 from typing import Any
 
+import anthropic
 import httpx2
+import openai
 import pytest
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from tests.audit.proxy.conftest import PATIENCE, Proxied, proxying
-from tests.support.programs import needed
+from tests.audit.proxy.conftest import PATIENCE, Judgements, Proxied, proxying
 from tests.support.thoroughness import sampled, spread
 from toolparity.audit.proxy.observer import Observer
 from toolparity.audit.proxy.transport import AsyncObservedTransport, ObservedTransport
+from toolparity.cassettes.emulated.rpc import EmulatedChat
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.library import find, load
 from toolparity.cassettes.recorder.script_driver import play
@@ -28,6 +27,7 @@ from toolparity.normalizer.errors import ToolparityError
 
 pytestmark = pytest.mark.service("audit/proxy")
 
+_THREE_CALLS = scripts()["parallel-three"].ask
 _HTTP = [surface for surface in SURFACES.values() if not surface.by_messages]
 #: Cassettes whose bodies pass byte for byte in the plain run.
 _CASSETTES = 60
@@ -88,96 +88,46 @@ class _Recorded:
         await StreamingResponse(pieces(), headers={"content-type": "text/event-stream"})(scope, receive, send)
 
 
-@pytest.fixture(scope="module")
-def recorded() -> Iterator[tuple[_Recorded, Proxied]]:
-    from toolparity.cassettes.emulated.rpc import EmulatedChat
-
+def test_the_bodies_of_cassettes_pass_byte_for_byte() -> None:
     server = _Recorded()
-    with serving(server, EmulatedChat()) as servers, proxying(servers.http_url) as proxy:
-        yield server, proxy
-
-
-def test_the_bodies_of_cassettes_pass_byte_for_byte(recorded: tuple[_Recorded, Proxied]) -> None:
-    server, proxy = recorded
-    with httpx2.Client(timeout=PATIENCE) as client:
+    with (
+        serving(server, EmulatedChat()) as servers,
+        proxying(servers.http_url) as proxy,
+        httpx2.Client(timeout=PATIENCE) as client,
+    ):
         for number, body in enumerate(server.bodies):
             with client.stream("POST", f"{proxy.url}/{number}", content=b"{}") as response:
                 assert b"".join(response.iter_raw()) == body
 
 
-_NODE = """
-const [base, count] = process.argv.slice(1);
-const { createHash } = await import("node:crypto");
-for (let number = 0; number < Number(count); number++) {
-  const hash = createHash("sha256");
-  const response = await fetch(`${base}/${number}`, { method: "POST", body: "{}" });
-  for await (const piece of response.body) hash.update(piece);
-  console.log(hash.digest("hex"));
-}
-"""
-
-
-def test_fetch_of_node_receives_the_bodies_of_cassettes(recorded: tuple[_Recorded, Proxied]) -> None:
-    node = needed("node", what="Node")
-    server, proxy = recorded
-    command = [node, "--input-type=module", "-e", _NODE, "--", proxy.url, str(len(server.bodies))]
-    hashes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert hashes == [hashlib.sha256(body).hexdigest() for body in server.bodies]
-
-
 def test_a_sdk_with_the_transport_is_judged_without_a_proxy(providers: Servers) -> None:
-    import openai
-
-    from tests.audit.proxy.conftest import Judgements
-
     judgements = Judgements()
-    base = providers.base(SURFACES["openai.chat"])
-    script = scripts()["parallel-three"]
     with (
         Observer([judgements]) as observer,
         httpx2.Client(transport=ObservedTransport(observer)) as http_client,
-        openai.OpenAI(base_url=base, api_key="a-key", http_client=http_client) as client,
+        openai.OpenAI(
+            base_url=providers.base(SURFACES["openai.chat"]), api_key="a-key", http_client=http_client
+        ) as client,
     ):
-        client.chat.completions.create(model="gpt-5-mini", messages=[{"role": "user", "content": script.ask}])
+        messages: Any = [{"role": "user", "content": _THREE_CALLS}]
+        client.chat.completions.create(model="gpt-5-mini", messages=messages)
         (judgement,) = judgements.wait(1)
     assert (judgement.unjudged, len(judgement.calls)) == (None, 3)
 
 
-async def _ask_async(observer: Observer, base: str, ask: str) -> None:
-    import anthropic
-
+async def _ask_async(observer: Observer, base: str) -> None:
+    messages: Any = [{"role": "user", "content": _THREE_CALLS}]
     async with (
         httpx2.AsyncClient(transport=AsyncObservedTransport(observer)) as http_client,
         anthropic.AsyncAnthropic(base_url=base, api_key="a-key", http_client=http_client) as client,
-        client.messages.stream(
-            model="claude-haiku-4-5", max_tokens=100, messages=[{"role": "user", "content": ask}]
-        ) as stream,
+        client.messages.stream(model="claude-haiku-4-5", max_tokens=100, messages=messages) as stream,
     ):
         await stream.get_final_message()
 
 
 def test_an_asynchronous_sdk_with_the_transport_is_judged_without_a_proxy(providers: Servers) -> None:
-    import asyncio
-
-    from tests.audit.proxy.conftest import Judgements
-
     judgements = Judgements()
     with Observer([judgements]) as observer:
-        asyncio.run(
-            _ask_async(observer, providers.base(SURFACES["anthropic.messages"]), scripts()["parallel-three"].ask)
-        )
+        asyncio.run(_ask_async(observer, providers.base(SURFACES["anthropic.messages"])))
         (judgement,) = judgements.wait(1)
     assert (judgement.wire, judgement.stream, len(judgement.calls)) == ("anthropic.messages", True, 3)
-
-
-def test_judgements_as_json_can_be_read_back(providers: Servers, proxied: Proxied) -> None:
-    from toolparity.audit.proxy.lines import JsonLines
-
-    lines: list[str] = []
-    write = JsonLines(lines.append)
-    before = len(proxied.judgements)
-    _responses(proxied.url + SURFACES["openai.chat"].base_path, "openai.chat", "parallel-three", False)
-    proxied.judgements.wait(before + 2)
-    for judgement in proxied.judgements[before:]:
-        write(judgement)
-    assert [json.loads(line)["status"] for line in lines] == [200, 200]

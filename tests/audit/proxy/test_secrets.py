@@ -20,25 +20,12 @@ QUERY = "uJ4eDf7Ga2Sh9Lk1Xc5V"
 
 def answer(peer: Peer) -> None:
     """Repeat the credentials wherever a provider might."""
-    call = {
-        "id": f"call_{KEY}",
-        "type": "function",
-        "function": {"name": f"tool_{COOKIE}", "arguments": json.dumps({"key": KEY, "query": QUERY})[:-1]},
-    }
-    body = json.dumps(
-        {
-            "id": f"r-{KEY}",
-            "object": "chat.completion",
-            "model": f"m-{QUERY}",
-            "choices": [
-                {
-                    "index": 0,
-                    "finish_reason": KEY,
-                    "message": {"role": "assistant", "content": "", "tool_calls": [call]},
-                }
-            ],
-        }
-    ).encode()
+    function = {"name": f"tool_{COOKIE}", "arguments": json.dumps({"key": KEY, "query": QUERY})[:-1]}
+    call = {"id": f"call_{KEY}", "type": "function", "function": function}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": KEY, "message": message}
+    response = {"id": f"r-{KEY}", "object": "chat.completion", "model": f"m-{QUERY}", "choices": [choice]}
+    body = json.dumps(response).encode()
     head = f"HTTP/1.1 200 OK\r\nset-cookie: session={COOKIE}\r\ncontent-type: application/json\r\n"
     peer.send(head.encode() + b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
 
