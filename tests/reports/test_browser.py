@@ -109,6 +109,62 @@ def test_each_filter_leaves_its_cases_and_is_in_the_address(opened: Open, data: 
     expect(page.locator("#grid tbody tr")).to_have_count(12)
 
 
+Numbers = dict[tuple[str, str], tuple[int, int]]
+
+
+def counted(by: str, **chosen: str) -> Numbers:
+    """(scenario, column) -> failing and applicable cases."""
+    found: Numbers = {}
+    for case in cases(**chosen):
+        judged = {one.check: one.outcome for one in case.verdicts if one.outcome != "unsupported"}
+        judged = {law: outcome for law, outcome in judged.items() if law == chosen.get("law", law)}
+        cells = {law: {outcome} for law, outcome in judged.items()}
+        if by != "law":
+            cells = {getattr(case, by): {*judged.values()}} if judged else {}
+        for column, outcomes in cells.items():
+            failing, applicable = found.get((case.scenario, column), (0, 0))
+            found[case.scenario, column] = failing + bool(BROKEN & outcomes), applicable + 1
+    return found
+
+
+def test_each_figure_of_the_grid_and_of_the_reasons(opened: Open, data: bytes) -> None:
+    page = opened(data)
+    for by, chosen in (
+        ("surface", {"subject": "subject-01", "law": "law-03"}),
+        ("subject", {"law": "law-02"}),
+        ("law", {"subject": "subject-01"}),
+        ("surface", {"subject": "subject-02", "provider": "xai", "mode": "stream"}),
+    ):
+        address = "&".join(f"{name}={value}" for name, value in {**chosen, "by": by}.items())
+        page.evaluate("address => { location.hash = address }", address)
+        expect(page).to_have_url(re.compile(address))
+        found: Numbers = {}
+        for scenario, *cells in page.evaluate(
+            """() => [...document.querySelectorAll("#grid tbody tr")].map((row) => [
+              row.querySelector("th b").textContent,
+              ...[...row.querySelectorAll("td")].map((cell) => [cell.querySelector(".mark").title, cell.textContent]),
+            ])"""
+        ):
+            for column, (title, text) in zip(columns(page), cells, strict=True):
+                assert title.startswith(f"{scenario}, {column}: ")
+                if number := re.search(r"(?:(\d+) of )?(\d+) applicable case", title):
+                    found[scenario, column] = int(number[1] or 0), int(number[2])
+                    assert text.endswith(f"{number[1]}/{number[2]}") if number[1] else "/" not in text
+        assert found == counted(by, **chosen), address
+        assert len(found) > 10
+    page.evaluate("location.hash = 'subject=subject-01'")
+    expect(page.locator("#filter-count")).to_contain_text(" of subject-01")
+    more = page.locator("#reasons button")
+    while more.is_visible():
+        more.click()
+    reasons: Counter[tuple[str, str]] = Counter()
+    for row in page.locator("#reasons tbody tr").all():
+        law, effect, count = (row.locator(cell).first.inner_text() for cell in ("th", "td:nth-child(3)", "td.number"))
+        reasons[law, effect] += int(count.replace(",", ""))
+    own = [one for case in cases(subject="subject-01") for one in case.verdicts if one.outcome in BROKEN]
+    assert reasons == Counter((one.check, one.effect) for one in own)
+
+
 def test_the_heat_map_links_to_the_failures_of_a_cell_the_laws_of_a_subject_and_the_subjects_of_a_law(
     opened: Open, data: bytes
 ) -> None:

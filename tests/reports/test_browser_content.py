@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from tests.reports import golden
-from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
+from tests.reports.browser import Open, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
 from tests.reports.made_run import made_run
 from toolparity.reports import formats, results
@@ -51,21 +51,6 @@ def test_hostile_texts_are_shown_and_not_run(opened: Open) -> None:
             assert words in panel.locator(part).first.inner_text()
         assert shown.locator("img, iframe, object, main script").count() == 0
         assert shown.locator("script").count() == 2
-
-
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
-def test_a_page_with_every_part_is_accessible(opened: Open, tmp_path: Path, size: str, scheme: str) -> None:
-    made = golden.golden()
-    before = golden.run(*(replace(one, verdicts=one.verdicts[:1]) for one in made.results[3:]), result(verdict()))
-    shown = opened(formats.render("html", Report(made, before, [before])), size=size, scheme=scheme)
-    for summary in shown.locator("summary:visible").all():
-        summary.click()
-    shown.locator("#kills").scroll_into_view_if_needed()
-    photograph(shown, f"everything-{size}-{scheme}", tmp_path)
-    assert axe_findings(shown) == []
-    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_every_name_can_be_an_address_and_an_argument_of_the_command(opened: Open) -> None:

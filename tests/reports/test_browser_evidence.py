@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
-from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
+from tests.reports.browser import Open
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats
 from toolparity.reports.reproduction import Reproduction
@@ -88,14 +88,3 @@ def test_hostile_text_in_a_response_is_only_text(opened: Open) -> None:
         page = opened(shown(text.encode("utf-8", "surrogatepass"), [text, text, text]), SHORTEST)
         expect(page.locator("dialog .response")).to_be_visible()
         expect(page.locator("dialog .response img, dialog .response script")).to_have_count(0)
-
-
-@pytest.mark.thorough(keep=2)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
-def test_the_evidence_fits_and_is_accessible(opened: Open, tmp_path: Path, size: str, scheme: str) -> None:
-    page = opened(shown(), SHORTEST, size=size, scheme=scheme)
-    photograph(page, f"reproduction-{size}-{scheme}", tmp_path)
-    assert axe_findings(page) == []
-    body = page.locator("#evidence-body")
-    assert body.evaluate("(body) => body.scrollWidth <= body.clientWidth")

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from playwright.sync_api import expect
 
-from tests.reports.browser import Open, axe_findings
 from tests.reports.test_html import Read
 from tests.support.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.audit.bulk import parallel
@@ -34,6 +32,10 @@ def body(*names: str, model: str = "model-1", **more: Any) -> str:
 
 @pytest.fixture
 def traffic(tmp_path: Path) -> Path:
+    return write_traffic(tmp_path / "traffic.jsonl")
+
+
+def write_traffic(path: Path) -> Path:
     """Two models, one of which calls in parallel; a call that cannot run, and an id that is markup."""
     rows = [
         row(body("f", "g", "h")),
@@ -42,7 +44,7 @@ def traffic(tmp_path: Path) -> Path:
         row(body("f", arguments="[1]", model=MARKUP)),
         row("{}", wire="google", provider="google"),
     ]
-    return write_rows(tmp_path / "traffic.jsonl", *rows)
+    return write_rows(path, *rows)
 
 
 def audited(*paths: Path, policy: str = "first") -> dict[str, Any]:
@@ -139,13 +141,6 @@ def test_a_lost_call_is_marked_in_a_small_conversation(tmp_path: Path) -> None:
     assert "Model g {} call_1 the lost call" in words
     assert "Next request f {} call_0" in words
     assert "\u202e" not in text
-
-
-@pytest.mark.page("reports/html")
-def test_the_page_of_a_lost_call_is_accessible(opened: Open, tmp_path: Path) -> None:
-    page = opened(audit_page.render(audited(lost_call(tmp_path / "r.jsonl"))))
-    expect(page.locator(".dialogue .marked strong")).to_have_text("the lost call")
-    assert axe_findings(page) == []
 
 
 def test_an_audit_without_conversations_has_no_table_of_what_happened(traffic: Path) -> None:

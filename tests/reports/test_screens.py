@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
+from tests.reports import golden, test_browser_evidence, test_versions
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
-from tests.reports.test_html_audit import audited, traffic
+from tests.reports.test_html_audit import audited, lost_call, write_traffic
 from tests.support.published import published
 from tests.support.thoroughness import is_thorough
 from toolparity.audit.pages import audit as audit_page
 from toolparity.conformance.cli.publish import FOLDER
+from toolparity.reports import formats
 from toolparity.reports.html import shell
-from toolparity.reports.results import BROKEN, Result
+from toolparity.reports.results import BROKEN, Report, Result
 
 pytestmark = pytest.mark.page("reports/html", "reports/published")
-
-__all__ = ["traffic"]
 
 
 @cache
@@ -83,14 +84,40 @@ def test_the_first_screen_has_the_headline_and_the_worst_implementation_and_lead
         expect(page.locator("dialog h4", has_text=part).first).to_be_visible()
 
 
-@pytest.mark.thorough(keep=1)
+def everything() -> bytes:
+    """The page of a run with every outcome, member and section."""
+    made = golden.golden()
+    before = golden.run(*(replace(one, verdicts=one.verdicts[:1]) for one in made.results[3:]), golden.result())
+    return formats.render("html", Report(made, before, [before], histories=[test_versions.HISTORY]))
+
+
+#: Page -> its content from a folder for input, and its address.
+PAGES: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "everything": (lambda folder: everything(), ""),
+    "versions": (lambda folder: everything(), "#versions"),
+    "reproduction": (lambda folder: test_browser_evidence.shown(), test_browser_evidence.SHORTEST),
+    "audit": (lambda folder: audit_page.render(audited(write_traffic(folder / "r.jsonl"))), ""),
+    "lost-call": (lambda folder: audit_page.render(audited(lost_call(folder / "r.jsonl"))), ""),
+}
+
+
+@pytest.mark.thorough(keep=1, per="{name}")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_page_of_an_audit(opened: Open, traffic: Path, tmp_path: Path, size: str, scheme: str) -> None:
-    page = opened(audit_page.render(audited(traffic)), size=size, scheme=scheme)
-    for part in ("h1", ".lead", ".policies"):
-        expect(page.locator(part)).to_be_in_viewport(ratio=1)
-    assert_fits(page, f"audit-{size}-{scheme}", tmp_path)
+@pytest.mark.parametrize("name", PAGES)
+def test_each_part_of_a_page_fits_and_is_accessible(
+    opened: Open, tmp_path: Path, name: str, size: str, scheme: str
+) -> None:
+    make, address = PAGES[name]
+    page = opened(make(tmp_path), address, size=size, scheme=scheme)
+    if name == "audit":
+        for part in ("h1", ".lead", ".policies"):
+            expect(page.locator(part)).to_be_in_viewport(ratio=1)
+    for summary in [] if name == "reproduction" else page.locator("summary:visible").all():
+        summary.click()
+    assert_fits(page, f"{name}-{size}-{scheme}", tmp_path)
+    bodies = "[...document.querySelectorAll('#evidence-body')]"
+    assert page.evaluate(f"{bodies}.every((body) => body.scrollWidth <= body.clientWidth)")
 
 
 @pytest.mark.thorough(keep=1)

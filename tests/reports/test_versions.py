@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, versions
 from toolparity.reports.files import UnreadableResults, load_history
@@ -160,18 +159,3 @@ def test_a_history_is_read_as_it_was_written_and_another_file_is_an_error_that_n
     path.write_bytes(versions.write(HISTORY))
     assert load_history(path) == HISTORY
     assert versions.write(load_history(path)) == path.read_bytes()
-
-
-@pytest.mark.thorough(keep=2)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.page("reports/html")
-def test_the_section_fits_every_screen_and_has_no_findings_of_axe(
-    opened: Open, tmp_path: Path, size: str, scheme: str
-) -> None:
-    opened_page = opened(page(HISTORY).encode(), "#versions", size=size, scheme=scheme)
-    assert opened_page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
-    assert axe_findings(opened_page) == []
-    photograph(opened_page, f"versions-{size}-{scheme}", tmp_path)
-    opened_page.locator("#versions summary", has_text="9 cases fixed").click()
-    assert opened_page.get_by_text("parallel-0[openai.chat-stream-all]").first.is_visible()
