@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolparity.reports.results import (
     OUTCOMES,
     EvidenceSource,
@@ -41,15 +43,8 @@ def verdict(outcome: str = "pass", check: str = "order", **members: Any) -> Verd
 
 def result(*verdicts: Verdict, **place: Any) -> Result:
     """A case of the subject "mine", placed where it is reported."""
-    fields = {
-        "subject": "mine",
-        "scenario": "one-call",
-        "surface": "openai.chat",
-        "mode": "plain",
-        "policy": "all",
-        **place,
-    }
-    return Result(**fields, verdicts=[*verdicts])
+    fields = {"subject": "mine", "scenario": "one-call", "surface": "openai.chat", "mode": "plain", "policy": "all"}
+    return Result(**fields | place, verdicts=[*verdicts])
 
 
 def run(*results: Result, **members: Any) -> Run:
@@ -71,53 +66,35 @@ def run(*results: Result, **members: Any) -> Run:
 
 
 def golden() -> Run:
-    """Every outcome on two surfaces, and each hostile text wherever a text can be."""
+    """Every outcome on two surfaces, and each hostile text in each place of a text."""
     results = [
-        result(
-            *(verdict(outcome, check) for check, outcome in zip(("order", "stop"), pair, strict=True)),
-            scenario=f"case-{'-'.join(pair)}",
-            surface=surface,
-        )
+        result(verdict(pair[0], "order"), verdict(pair[1], "stop"), scenario=f"case-{'-'.join(pair)}", surface=surface)
         for surface, pair in product(("openai.chat", "xai.grpc"), product(OUTCOMES, ("pass", "fail")))
     ]
     for name, text in HOSTILE.items():
         report = SubjectReport([f"{text}({text})"], [text], [text], [text], [text], text, text)
         bad = verdict("fail", "order", reason=text, round=0, expected=text, got=text, effect="altered")
-        results.append(
-            Result(
-                "mine", f"hostile-{name}", "openai.chat", "stream", "first", [bad, verdict("error", "stop")], [report]
-            )
-        )
+        case = result(bad, verdict("error", "stop"), scenario=f"hostile-{name}", mode="stream", policy="first")
+        results.append(replace(case, rounds=[report]))
     results.append(result(verdict("expected", reason=HOSTILE["markdown"]), subject=HOSTILE["markup"]))
+    versions = {"mine": "1.0", HOSTILE["markup"]: HOSTILE["bidi"]}
     made = run(*results)
-    return Run(
-        made.toolparity,
-        made.date,
-        {**made.environment, "hostile": HOSTILE["markup"]},
-        [
-            SubjectInfo(one.name, HOSTILE["bidi"] if one.name != "mine" else "1.0", ["calls"], ["openai.chat"])
-            for one in made.subjects
-        ],
-        made.laws,
-        [ScenarioInfo(one.id, HOSTILE["lines"], "must", ["IDX-01"]) for one in made.scenarios],
-        made.results,
-        [
-            Traffic(
-                f"hostile-{name}",
-                "openai.chat",
-                "stream",
-                [WireExcerpt(text, len(text), f'[{{"text":"{name}"}}]')],
-                name,
-            )
+    return replace(
+        made,
+        environment={**made.environment, "hostile": HOSTILE["markup"]},
+        subjects=[SubjectInfo(name, version, ["calls"], ["openai.chat"]) for name, version in versions.items()],
+        scenarios=[ScenarioInfo(one.id, HOSTILE["lines"], "must", ["IDX-01"]) for one in made.scenarios],
+        traffic=[
+            Traffic(f"hostile-{name}", "openai.chat", "stream", [excerpt], name)
             for name, text in HOSTILE.items()
+            for excerpt in [WireExcerpt(text, len(text), f'[{{"text":"{name}"}}]')]
         ],
-        [
+        sources=[
             EvidenceSource(name, origin, "2025-12-31", HOSTILE["markdown"], HOSTILE["bidi"], "openai 3.52")
             for name, origin in zip(HOSTILE, ORIGINS, strict=True)
         ],
-        [
+        kills=[
             Kill("swaps-calls", "order", HOSTILE["markup"], {"order": 4, "stop": 1}),
             Kill("never-stops", "stop", "It never stops.", {"order": 2}),
         ],
-        made.seconds,
     )

@@ -131,24 +131,16 @@ def test_an_interrupt_ends_the_cluster_without_a_traceback(corpus: Path) -> None
     assert (process.returncode, stderr) == (130, "interrupted\n")
 
 
-def test_workers_with_another_version_are_an_error(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_of_another_version_or_without_an_answer_is_an_error(
+    corpus: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dask_engine, "__version__", "0.0.1")
-    with (
-        pytest.raises(ToolparityError, match=r"has toolparity .*, this is 0\.0\.1"),
-        dask_engine.dask_engine(cluster.scheduler_address),
-    ):
+    engine = dask_engine.dask_engine(cluster.scheduler_address)
+    with pytest.raises(ToolparityError, match=r"has toolparity .*, this is 0\.0\.1"), engine:
         pass
-
-
-def test_a_scheduler_that_does_not_answer_is_an_error(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_engine, "_WAIT_SECONDS", 0.1)
-    result = run(corpus, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
-    assert result.exit_code == 4
-    assert result.stderr.startswith("toolparity: no Dask cluster at tcp://127.0.0.1:1: ")
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_a_scheduler_needs_the_engine(corpus: Path) -> None:
-    result = run(corpus, "--scheduler", "tcp://127.0.0.1:1")
-    assert result.exit_code == 2
-    assert "--scheduler needs --engine dask" in result.stderr
+    address = ("--scheduler", "tcp://127.0.0.1:1")
+    (line,) = run(corpus, "--engine", "dask", *address).stderr.splitlines()
+    assert line.startswith("toolparity: no Dask cluster at tcp://127.0.0.1:1: ")
+    alone = run(corpus, *address)
+    assert (alone.exit_code, "--scheduler needs --engine dask" in alone.stderr) == (2, True)

@@ -24,29 +24,17 @@ def _run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["proxy", *arguments])
 
 
-def test_an_address_that_others_can_reach_needs_permission() -> None:
-    result = _run("--upstream", "https://api.openai.com", "--host", "0.0.0.0")
-    assert result.exit_code == 2
-    assert "--allow-remote" in result.stderr
-
-
-@pytest.mark.parametrize("url", ["api.openai.com", "ftp://h", "https://", "https://user:pw@h", "https://h?key=1"])
-def test_an_upstream_that_is_not_the_plain_address_of_a_server_is_refused(url: str) -> None:
-    result = _run("--upstream", url)
-    assert result.exit_code == 2
-    assert "--upstream" in result.stderr
-    assert "pw" not in result.stderr
-
-
-def test_a_proxy_in_front_of_itself_is_refused() -> None:
-    result = _run("--upstream", "http://localhost:8484/v1", "--port", "8484", "--page-port", "0")
-    assert result.exit_code == 2
-    assert "itself" in result.stderr
-
-
-def test_a_recording_that_cannot_be_written_is_refused_before_it_starts(tmp_path: Path) -> None:
-    result = _run("--upstream", "https://api.openai.com", "--record", str(tmp_path / "none" / "traffic.jsonl"))
-    assert result.exit_code == 2
+def test_addresses_and_recordings_that_cannot_be_used_are_refused_before_it_starts(tmp_path: Path) -> None:
+    upstream = ("--upstream", "https://api.openai.com")
+    unusable = ("api.openai.com", "ftp://h", "https://", "https://user:pw@h", "https://h?key=1")
+    for arguments, message in (
+        ((*upstream, "--host", "0.0.0.0"), "--allow-remote"),
+        *((("--upstream", url), "--upstream") for url in unusable),
+        (("--upstream", "http://localhost:8484/v1", "--port", "8484", "--page-port", "0"), "itself"),
+        ((*upstream, "--record", str(tmp_path / "none" / "traffic.jsonl")), ""),
+    ):
+        result = _run(*arguments)
+        assert (result.exit_code, message in result.stderr, "pw" in result.stderr) == (2, True, False), arguments
 
 
 def test_a_used_port_is_an_error_of_one_line() -> None:

@@ -83,48 +83,27 @@ def opens(browser: Browser, proxied: Proxied) -> Iterator[Opens]:
 
 
 @pytest.mark.page("audit/proxy")
-def test_a_dropped_call_is_marked_as_soon_as_the_next_request_shows_it(proxied: Proxied, opens: Opens) -> None:
+def test_a_dropped_call_is_marked_with_the_next_request_also_on_a_page_that_is_opened_later(
+    proxied: Proxied, opens: Opens
+) -> None:
     page = opens()
     _ask(proxied)
-    calls = page.locator(".call")
-    expect(calls).to_have_count(2)
+    expect(page.locator(".call")).to_have_count(2)
     expect(page.locator(".subject")).to_have_count(0)
     expect(page.locator("#verdict")).to_have_text("No error")
-    _drop(proxied)
-    expect(page.locator(".subject")).to_contain_text("act")
-    expect(page.locator(".finding")).to_contain_text("dropped-in-fact")
-    expect(page.locator(".conversation")).to_have_count(1)
-    expect(page.locator("#verdict")).to_have_text("1 error")
-
-
-@pytest.mark.page("audit/proxy")
-def test_a_page_that_is_opened_later_shows_the_same(proxied: Proxied, opens: Opens) -> None:
-    first = opens()
-    _ask(proxied)
-    _drop(proxied)
-    expect(first.locator(".subject")).to_have_count(1)
-    second = opens()
-    expect(second.locator(".subject")).to_have_count(1)
-    assert second.locator("#conversations").inner_text() == first.locator("#conversations").inner_text()
-
-
-@pytest.mark.page("audit/proxy")
-def test_texts_of_the_traffic_are_never_markup(proxied: Proxied, opens: Opens) -> None:
-    page = opens()
-    _ask(proxied)
-    expect(page.locator(".lines .text").first).to_have_text("What is the weather in <b>Lisbon</b> and Porto?")
-    assert page.locator("#conversations b").count() == 0
-
-
-@pytest.mark.page("audit/proxy")
-def test_conversations_without_findings_can_be_hidden(proxied: Proxied, opens: Opens) -> None:
-    page = opens()
-    _ask(proxied)
-    expect(page.locator(".conversation")).to_be_visible()
+    expect(page.locator(".lines .text").first).to_have_text(_QUESTION["content"])
+    assert page.locator("#conversations b").count() == 0, "texts of the traffic are not markup"
     page.get_by_label("Only with findings").check()
     expect(page.locator(".conversation")).not_to_be_visible()
     _drop(proxied)
     expect(page.locator(".conversation")).to_be_visible()
+    expect(page.locator(".subject")).to_contain_text("act")
+    expect(page.locator(".finding")).to_contain_text("dropped-in-fact")
+    expect(page.locator(".conversation")).to_have_count(1)
+    expect(page.locator("#verdict")).to_have_text("1 error")
+    second = opens()
+    expect(second.locator(".subject")).to_have_count(1)
+    assert second.locator("#conversations").inner_text() == page.locator("#conversations").inner_text()
 
 
 @pytest.mark.page("audit/proxy")
