@@ -15,7 +15,7 @@ import pytest
 from tests.audit.bulk.corpus import reports, run, write_corpus
 from tests.support.optional import package
 from tests.support.traffic import chat_body
-from toolparity.audit.bulk import parallel, shares
+from toolparity.audit.bulk import parallel
 from toolparity.cassettes.sources import Exchange, Problem, read, split_files
 from toolparity.cassettes.sources.files import opened, opened_at, walk
 
@@ -76,24 +76,6 @@ def test_an_audit_of_a_bucket_is_that_of_the_files(s3: Bucket, tmp_path: Path, m
     # in another process: workers that this one has already may lack the variables
     command = [sys.executable, "-m", "toolparity", "audit", "s3://logs/in", "--json", "--jobs", "2"]
     assert subprocess.run(command, check=False, capture_output=True).stdout == found["json"]
-
-
-def test_shares_of_a_bucket_give_its_audit(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    s3.put_folder(write_corpus(tmp_path / "corpus"), "in")
-    monkeypatch.setattr(shares, "PART_BYTES", 2000)
-    for number in (1, 2, 3):
-        run("part", "--share", f"{number}/3", "s3://logs/in", "-o", tmp_path / f"{number}.part", "--jobs", "1")
-    parts = [tmp_path / f"{number}.part" for number in (2, 3, 1)]
-    assert reports(tmp_path, "merge", *parts) == reports(tmp_path, "s3://logs/in", "--jobs", "1")
-
-
-@pytest.mark.thorough
-def test_the_workers_of_a_cluster_read_a_bucket(s3: Bucket, tmp_path: Path) -> None:
-    package("distributed", extra="dask")
-    s3.put_folder(write_corpus(tmp_path / "corpus"), "in")
-    results = [run("s3://logs/in", "--json", "--jobs", "1", "--engine", engine) for engine in ("local", "dask")]
-    assert results[0].stdout_bytes == results[1].stdout_bytes
-    assert results[0].stderr_bytes == results[1].stderr_bytes
 
 
 def test_a_bucket_is_walked_like_a_directory(s3: Bucket) -> None:

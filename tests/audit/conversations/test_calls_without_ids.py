@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -70,24 +70,24 @@ def test_the_message_about_a_result_of_no_call_names_its_tool_or_says_that_it_ha
         assert "a result that belongs to no call" in [loss.message for loss in written.losses]
 
 
-class Server:
-    """Builds bodies of a server of Ollama that gives ids to calls, and of clients that leave them out."""
+#: A server of Ollama gives ids to calls, and its clients leave them out.
+CITY_QUESTION: Body = {"role": "user", "content": "Is it dry?"}
 
-    ASKED: ClassVar[Body] = {"role": "user", "content": "Is it dry?"}
 
-    def call(self, city: str, id: str | None = None) -> Body:
-        call: Body = {"function": {"name": "get_weather", "arguments": {"city": city}}}
-        return call if id is None else {"id": id, **call}
+def ollama_call(city: str, **id: str) -> Body:
+    return id | {"function": {"name": "get_weather", "arguments": {"city": city}}}
 
-    def exchange(self, *history: Body, calls: list[Body] | None = None) -> ExchangeRecord:
-        message = {"role": "assistant", "content": "", "tool_calls": calls or []}
-        body = {"model": "m", "created_at": f"{len(history)}", "message": message, "done": True, "done_reason": "stop"}
-        request = read_request({"model": "m", "messages": [self.ASKED, *history]}, "ollama.chat")
-        return record(str(len(history)), "ollama.chat", request, normalize(json.dumps(body), "ollama.chat"))
 
-    def history(self, cities: list[str], results: list[str]) -> list[Body]:
-        turn = {"role": "assistant", "tool_calls": [self.call(city) for city in cities]}
-        return [turn, *({"role": "tool", "tool_name": "get_weather", "content": text} for text in results)]
+def ollama_exchange(*history: Body, calls: list[Body] | None = None) -> ExchangeRecord:
+    message = {"role": "assistant", "content": "", "tool_calls": calls or []}
+    body = {"model": "m", "created_at": f"{len(history)}", "message": message, "done": True, "done_reason": "stop"}
+    request = read_request({"model": "m", "messages": [CITY_QUESTION, *history]}, "ollama.chat")
+    return record(str(len(history)), "ollama.chat", request, normalize(json.dumps(body), "ollama.chat"))
+
+
+def ollama_history(cities: list[str], results: list[str]) -> list[Body]:
+    turn = {"role": "assistant", "tool_calls": [ollama_call(city) for city in cities]}
+    return [turn, *({"role": "tool", "tool_name": "get_weather", "content": text} for text in results)]
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,11 @@ class Server:
     ],
 )
 def test_an_agent_that_leaves_the_ids_out_is_judged(cities: list[str], results: list[str], expected: list[str]) -> None:
-    server = Server()
-    calls = [server.call("Faro", "call_a1b2c3d4"), server.call("Porto", "call_e5f6g7h8")]
-    history = server.history(cities, results)
-    again = [server.call("Faro", "call_i9j0k1l2")]
-    last = server.exchange(*history, *server.history(["Faro"], ["dry"]))
-    report = audited([server.exchange(calls=calls), server.exchange(*history, calls=again), last])
+    calls = [ollama_call("Faro", id="call_a1b2c3d4"), ollama_call("Porto", id="call_e5f6g7h8")]
+    history = ollama_history(cities, results)
+    again = ollama_exchange(*history, calls=[ollama_call("Faro", id="call_i9j0k1l2")])
+    last = ollama_exchange(*history, *ollama_history(["Faro"], ["dry"]))
+    report = audited([ollama_exchange(calls=calls), again, last])
     figures = report.wires["ollama.chat"]
     assert [finding.code for finding in report.findings] == expected
     assert (figures.linked, figures.calls, figures.answered) == (2, 3, 3 - len(expected))

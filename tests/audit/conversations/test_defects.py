@@ -38,19 +38,11 @@ _DEFECTS: list[tuple[str, Script, Edit, int]] = [
     ("tools-changed", PARALLEL, agents.change_tools, 1),
     ("repeated-call", REPEATING, agents.change_nothing, 1),
 ]
-#: Surfaces without ids of calls, on which a result belongs to the next call, wires on which results need not directly
-#: follow their calls, and surfaces without sealed reasoning.
 LACKING = {
     "answered-twice": {"google.gemini"},
     "answered-under-another-id": {"google.gemini"},
-    "answered-out-of-order": {
-        "openai.responses",
-        "xai.responses",
-        "xai.grpc",
-        "google.gemini",
-        "google.interactions",
-        "ollama.chat",
-    },
+    "answered-out-of-order": {"openai.responses", "xai.responses", "xai.grpc", "ollama.chat"}
+    | {"google.gemini", "google.interactions"},
     "reasoning-lost": {"openai.chat", "xai.chat", "xai.grpc", "cohere.chat", "ollama.chat"},
 }
 
