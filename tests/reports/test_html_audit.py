@@ -53,30 +53,23 @@ def audited(*paths: Path, policy: str = "first") -> dict[str, Any]:
 
 
 def test_the_command_writes_the_page_beside_its_table(traffic: Path, tmp_path: Path) -> None:
-    made = run(traffic, "--policy", "first", "--html", tmp_path / "audit.html", "--fail-on", "dropped-call")
-    assert made.exit_code == 1
-    assert "What each policy would do" in made.stdout
-    text = Read((tmp_path / "audit.html").read_text("utf-8")).text
-    assert "The policy first would drop 2 of 6 client calls" in text
-    assert run(traffic, "--policy", "first", "--html", "-").stdout_bytes == (tmp_path / "audit.html").read_bytes()
-
-
-def test_a_place_that_cannot_be_written_is_a_fault(traffic: Path, tmp_path: Path) -> None:
-    made = run(traffic, "--html", tmp_path / "nowhere" / "audit.html")
-    assert made.exit_code == 2
-    assert "nowhere" in made.stderr
-    assert made.stdout == ""
+    page = tmp_path / "audit.html"
+    made = run(traffic, "--policy", "first", "--html", page, "--fail-on", "dropped-call")
+    assert (made.exit_code, "What each policy would do" in made.stdout) == (1, True)
+    assert "The policy first would drop 2 of 6 client calls" in Read(page.read_text("utf-8")).text
+    assert run(traffic, "--policy", "first", "--html", "-").stdout_bytes == page.read_bytes()
+    fault = run(traffic, "--html", tmp_path / "nowhere" / "audit.html")
+    assert (fault.exit_code, "nowhere" in fault.stderr, fault.stdout) == (2, True, "")
     assert run(traffic, "--json", "--html", "-").exit_code == 2
 
 
-def test_calls_are_counted_by_wire_and_by_model(traffic: Path) -> None:
-    models = audited(traffic)["wires"]["openai.chat"]["models"]
-    dropped = {name: (one["calls"], one["policies"]["first"]["dropped"]) for name, one in models.items()}
+def test_calls_are_counted_by_model_and_each_code_has_its_first_places_as_examples(
+    traffic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = audited(traffic)["wires"]["openai.chat"]
+    dropped = {name: (one["calls"], one["policies"]["first"]["dropped"]) for name, one in figures["models"].items()}
     assert dropped == {MARKUP: (1, 0), "model-1": (3, 2), "model-2": (1, 0), "not stated": (1, 0)}
-    assert sum(calls for calls, _ in dropped.values()) == audited(traffic)["wires"]["openai.chat"]["calls"]
-
-
-def test_each_code_has_its_first_places_as_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(calls for calls, _ in dropped.values()) == figures["calls"]
     path = write_rows(tmp_path / "r.jsonl", *[row(body("f", "g", "h"), id=f"id-{n}") for n in range(6)])
     whole = audited(path)
     assert [one["id"] for one in whole["examples"]["dropped-call"]] == ["id-0", "id-1", "id-2"]
@@ -95,29 +88,18 @@ def test_models_beyond_those_that_are_kept_are_counted_together() -> None:
     assert models["others"].calls == 150
 
 
-def test_the_page_is_the_same_bytes_and_holds_its_figures(traffic: Path) -> None:
+def test_the_page_is_the_same_bytes_holds_its_figures_and_shows_markup_as_text(traffic: Path) -> None:
     facts = audited(traffic)
     page = audit_page.render(facts)
     assert page == audit_page.render(facts)
-    links = [attrs.get("href") or "" for tag, attrs in Read(page.decode()).tags if tag == "a" and "download" in attrs]
+    read = Read(page.decode())
+    links = [attrs.get("href") or "" for tag, attrs in read.tags if tag == "a" and "download" in attrs]
     assert json.loads(base64.b64decode(links[0].partition(",")[2])) == facts
-
-
-def test_markup_of_others_is_text_there_too(traffic: Path) -> None:
-    page = audit_page.render(audited(traffic)).decode()
-    read = Read(page)
     assert "script" not in {tag for tag, _ in read.tags}
     assert r"<script>alert(1)</script> \u202e" in read.text
-    assert "\u202e" not in page
+    assert "\u202e" not in page.decode()
     policy = next(attrs["content"] for _, attrs in read.tags if attrs.get("http-equiv") == "Content-Security-Policy")
     assert "script-src 'none'" in (policy or "")
-
-
-def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row("{}", wire="google", provider="google"))
-    text = Read(audit_page.render(audited(path)).decode()).text
-    assert "Nothing was audited" in text
-    assert "1 exchange of unknown wires" in text
 
 
 def lost_call(path: Path) -> Path:
@@ -143,6 +125,9 @@ def test_a_lost_call_is_marked_in_a_small_conversation(tmp_path: Path) -> None:
     assert "\u202e" not in text
 
 
-def test_an_audit_without_conversations_has_no_table_of_what_happened(traffic: Path) -> None:
+def test_an_audit_without_conversations_or_without_traffic_says_so(traffic: Path, tmp_path: Path) -> None:
     text = Read(audit_page.render(audited(traffic)).decode()).text
     assert "No request of the input continues a response of it." in text
+    path = write_rows(tmp_path / "r.jsonl", row("{}", wire="google", provider="google"))
+    text = Read(audit_page.render(audited(path)).decode()).text
+    assert ("Nothing was audited" in text, "1 exchange of unknown wires" in text) == (True, True)

@@ -30,21 +30,20 @@ def measured(path: Path) -> list[dict[str, Any]]:
 
 
 class Tables(HTMLParser):
-    """The tables of the section: heading, and a list of (passed, applicable) per law, one for each column."""
+    """The tables of the section: library -> its versions, and its laws with (passed, applicable) for each version."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.libraries: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self.columns: dict[str, list[str]] = {}
-        self._library = self._law = self._tag = ""
+        self._library = self._law = ""
         self._span = 0
         self._words: list[str] = []
         self.feed(text.partition('<section id="versions"')[2].partition("</section>")[0])
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in ("h3", "th", "td"):
-            self._tag, self._words = tag, []
-            self._span = int(dict(attrs).get("colspan") or 1)
+            self._words, self._span = [], int(dict(attrs).get("colspan") or 1)
 
     def handle_data(self, data: str) -> None:
         self._words.append(data)
@@ -54,9 +53,7 @@ class Tables(HTMLParser):
         if tag == "h3":
             self._library = text
             self.libraries[text], self.columns[text] = {}, []
-        elif tag == "th" and text == "law":
-            self._law = ""
-        elif tag == "th" and self._law == "" and re.match(r"\d", text):
+        elif tag == "th" and self._law == "law" and re.match(r"\d", text):
             self.columns[self._library].append(text)
         elif tag == "th":
             self._law = text
