@@ -45,7 +45,7 @@ def data(*args: str | Path) -> dict[str, Any]:
 
 def mixed(path: Path, times: int = 1) -> Path:
     """Parallel calls, a cut stream, calls that cannot run, unknown traffic, and places without traffic."""
-    rows = [
+    rows: list[dict[str, Any] | str] = [
         row(chat_body("f", "g", "h")),
         row(chat_stream("f", "g"), stream=True),
         row(chat_stream("f", end=False), stream=True, id="cut"),
@@ -261,7 +261,7 @@ def test_tables_fit_the_width_and_have_no_colour_without_a_terminal() -> None:
 
 def test_a_table_is_split_by_columns_and_keeps_its_labels_and_colour_changes_nothing_else() -> None:
     columns = ["", *(letter * 10 for letter in "abcd")]
-    sections = [
+    sections: list[Table | Lines] = [
         Table("T", columns, [["row", 1, 2000, 0, StyledText("x", "bad")]]),
         Lines("L", [(StyledText("head", "warning"), "tail " * 30)]),
         Table("empty", ["a"], []),

@@ -262,14 +262,15 @@ def test_nothing_matches_differs_from_nothing_broken_and_from_nothing_judged(ope
         result(verdict("unsupported", "stop"), scenario="second"),
     )
     page = opened(html(made))
-    for address, words in {
+    table: dict[str, str | re.Pattern[str]] = {
         "#q=elsewhere": "No case matches these filters.",
         "#law=order": "No law is broken in the 1 case that matches.",
         "#law=stop": "No law was judged in the 1 case that matches.",
         "#law=usage": re.compile("because of fail"),
         "#case=mine/one-call/openai.chat/plain/all": re.compile("because of fail"),
         "#case=mine/second/openai.chat/plain/all": re.compile("No law was judged in this case: the subject claims"),
-    }.items():
+    }
+    for address, words in table.items():
         page.evaluate("address => { location.hash = address }", address)
         expect(page.locator("dialog" if "case" in address else "#reasons")).to_have_text(words)
 

@@ -102,11 +102,10 @@ def test_new_and_missing_scenarios_other_versions_and_other_evidence_are_reporte
     cassette = EvidenceSource("a.yaml", "emulated", "2026-01-01", sdk="openai 1")
     before = run(result(verdict()), result(verdict(), scenario="gone"), sources=[cassette])
     after = run(result(verdict()), result(verdict(), scenario="later"), sources=[replace(cassette, origin="live")])
-    after = replace(after, subjects=[replace(after.subjects[0], version="2.0")])
-    page = read(Report(after, before))
-    assert ["new", "mine", "later", "1"] in page.rows
-    assert ["vanished", "mine", "gone", "1"] in page.rows
-    assert ["changed evidence", "a.yaml: emulated 2026-01-01 openai 1 -> live 2026-01-01 openai 1"] in page.rows
+    page = read(Report(replace(after, subjects=[replace(after.subjects[0], version="2.0")]), before))
+    evidence = "a.yaml: emulated 2026-01-01 openai 1 -> live 2026-01-01 openai 1"
+    for row in (["new", "mine", "later", "1"], ["vanished", "mine", "gone", "1"], ["changed evidence", evidence]):
+        assert row in page.rows
     assert "mine 1.0 -> 2.0" in page.codes
 
 

@@ -113,7 +113,8 @@ def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: P
 class Refuses:
     """Refuses every answer."""
 
-    name, version, wires = "refuses", "1", None
+    name, version = "refuses", "1"
+    wires: frozenset[str] | None = None
 
     def __init__(self, *claims: str) -> None:
         self.claims = frozenset(claims)

@@ -71,14 +71,6 @@ def test_two_changes_before_the_next_selected_version_are_one_sign_with_both_in_
     assert stop.cells[1].tip.endswith("since 1.6: 9 cases broken, since 1.7: 8 cases fixed")
 
 
-def test_libraries_with_changes_come_first() -> None:
-    steady = replace(HISTORY, subject="a-steady-one", changes=[])
-    made = libraries(Report(RUN, histories=[steady, HISTORY]))
-    assert [library.name for library in made] == ["mine", "a-steady-one"]
-    assert "The same cases fail in every tested version." in page(steady)
-    assert "The same cases fail" not in page(HISTORY)
-
-
 def test_releases_that_changed_a_law_are_listed_with_other_packages_and_untested_releases() -> None:
     fixed, mixed, broken = table().releases
     assert (broken.version, broken.after, broken.between) == ("1.3", "1.1", 1)
@@ -99,25 +91,24 @@ def test_the_description_names_a_newer_release_and_counts_those_that_only_the_se
     assert not re.search("search|newest", table(replace(HISTORY, newest="1.5")).about)
 
 
-def test_a_note_is_beside_its_release() -> None:
+def test_the_section_links_cases_of_the_page_shows_notes_and_is_left_out_without_histories() -> None:
+    address = "#case=mine/parallel-0/openai.chat/stream/all"
+    text = page(HISTORY)
+    assert (f'href="{address}"' in text, 'href="#versions"' in text) == (True, True)
+    assert address not in page(replace(HISTORY, subject="another"))
     noted = replace(HISTORY, notes={"1.4": "The list of models <changed>."})
     assert [release.note for release in table(noted).releases] == ["", "The list of models <changed>.", ""]
-    assert "The list of models" in page(noted)
-    assert "The list of models" not in page(HISTORY)
+    assert ["The list of models" in one for one in (page(noted), text)] == [True, False]
+    for without in (page(), page(replace(HISTORY, versions=[VERSIONS[2]], changes=[]))):
+        assert not re.search('id="versions"|#versions', without)
 
 
-def test_a_case_links_to_its_evidence_if_the_page_has_the_library() -> None:
-    address = "#case=mine/parallel-0/openai.chat/stream/all"
-    assert f'href="{address}"' in page(HISTORY)
-    assert address not in page(replace(HISTORY, subject="another"))
-
-
-def test_a_page_without_histories_has_no_section_for_them() -> None:
-    refused = replace(HISTORY, versions=[HISTORY.versions[2]], changes=[])
-    for text in (page(), page(refused)):
-        assert 'id="versions"' not in text
-        assert "#versions" not in text
-    assert 'href="#versions"' in page(HISTORY)
+def test_libraries_with_changes_come_first() -> None:
+    steady = replace(HISTORY, subject="a-steady-one", changes=[])
+    made = libraries(Report(RUN, histories=[steady, HISTORY]))
+    assert [library.name for library in made] == ["mine", "a-steady-one"]
+    same = "The same cases fail in every tested version."
+    assert [same in page(one) for one in (steady, HISTORY)] == [True, False]
 
 
 def test_no_text_of_a_history_is_markup() -> None:

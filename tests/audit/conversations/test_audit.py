@@ -27,11 +27,12 @@ def conversation(name: str, *, kept: int = 2) -> list[dict[str, Any]]:
     """Two exchanges: two calls, of which the application keeps some, and an answer."""
     ids = [f"call_{name}_1", f"call_{name}_2"]
     asked = {"role": "user", "content": f"Run {name}."}
-    message = {"role": "assistant", "content": None, "tool_calls": [call(id) for id in ids]}
+    calls = [call(id) for id in ids]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     body = {"id": name, "object": "chat.completion", "choices": [choice]}
     results = [{"role": "tool", "tool_call_id": id, "content": "done"} for id in ids[:kept]]
-    history = [asked, {**message, "tool_calls": message["tool_calls"][:kept]}, *results]
+    history = [asked, {**message, "tool_calls": calls[:kept]}, *results]
     return [
         row(json.dumps(body), id=f"{name}-1", request={"model": "m", "messages": [asked]}),
         row(chat_body(), id=f"{name}-2", request={"model": "m", "messages": history}),

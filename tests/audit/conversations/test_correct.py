@@ -255,7 +255,7 @@ LOGS: dict[Callable[[Exchanges], Exchanges], dict[str, Any]] = {
 }
 #: Responses of Ollama have no id, so no request can name the one before. Results of Gemini belong to the calls
 #: directly before them.
-LACKING = {
+LACKING: dict[Callable[[Exchanges], Exchanges], tuple[str, ...]] = {
     stored: ("ollama.chat", "google.gemini"),
     stored_without_results: ("ollama.chat", "google.gemini"),
     with_results_in_a_later_round: ("google.gemini",),

@@ -109,9 +109,7 @@ def test_conversations_that_take_turns_stay_apart() -> None:
     traffic.exchange([_user("two")], _calls("act"))
     one = traffic.exchange([_user("one"), _calls("look"), _result("look")], _TEXT)
     two = traffic.exchange([_user("two"), _calls("act"), _result("act")], _TEXT)
-    assert [(j.conversation, j.continues) for j in (one, two)] == [(1, 1), (2, 2)]
-    assert not _conversation(one)
-    assert not _conversation(two)
+    assert [(j.conversation, j.continues, _conversation(j)) for j in (one, two)] == [(1, 1, []), (2, 2, [])]
 
 
 def test_forgotten_exchanges_leave_nothing_behind() -> None:
