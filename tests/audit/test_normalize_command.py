@@ -53,22 +53,6 @@ def test_a_line_has_the_members_that_other_programs_rely_on(tmp_path: Path) -> N
         assert len(line["selection"]["kept"]) == kept
 
 
-def test_streams_and_plain_bodies_of_one_answer_select_alike() -> None:
-    found = lines(run(EXAMPLES))
-    assert {line["wire"] for line in found} == {"openai.chat", "openai.responses", "anthropic.messages"}
-    assert {line["stream"] for line in found} == {True, False}
-    assert not any(line["response"] is None for line in found)
-    by_file: dict[str, list[list[str]]] = {}
-    for line in found:
-        names = [ref["name"] for ref in line["selection"]["kept"]]
-        by_file.setdefault(line["source"].rpartition("#")[0], []).append(names)
-    for path, names in by_file.items():
-        assert all(n == names[0] for n in names), path
-    search = next(line for line in found if "search" in line["source"])
-    kinds = [block["type"] for block in search["response"]["choices"][0]["blocks"]]
-    assert kinds == ["text", "server_tool_call", "server_tool_result", "text", "tool_call"]
-
-
 def test_raw_returns_exchanges_that_can_be_read_again(tmp_path: Path) -> None:
     path = write_rows(
         tmp_path / "r.jsonl",

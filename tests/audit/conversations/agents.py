@@ -30,12 +30,14 @@ def _call(city: str, result: str) -> ScriptedCall:
     return ScriptedCall("get_weather", {"city": city}, result=result)
 
 
-_THREE = [_call("Lisbon", "dry"), _call("Porto", "rain"), _call("Faro", "sun")]
 PARALLEL = Script(
     "conversation-parallel",
     "Three calls, then two, then an answer",
     [
-        Round([Say("Let me look."), *_THREE], "Where is it dry in Portugal?"),
+        Round(
+            [Say("Let me look."), _call("Lisbon", "dry"), _call("Porto", "rain"), _call("Faro", "sun")],
+            "Where is it dry in Portugal?",
+        ),
         Round([_call("Braga", "fog"), _call("Evora", "wind")]),
         Round([Say("In Lisbon and Faro.")]),
         Round([Say("You are welcome.")], "Thanks!"),
@@ -77,21 +79,18 @@ Edit = Callable[[ChatBody, Response], bool]
 
 
 def drop_call(body: ChatBody, response: Response) -> bool:
-    """Send only the first call and its result back."""
     for calls, number in reversed(body.calls()[1:]):
         del calls[number]
     return drop_results(body, response)
 
 
 def drop_results(body: ChatBody, response: Response) -> bool:
-    """Send only the first result back."""
     for results, number in reversed(body.results()[1:]):
         del results[number]
     return True
 
 
 def repeat_result(body: ChatBody, response: Response) -> bool:
-    """Send one result twice."""
     results, number = body.results()[-1]
     results.insert(number, copy.deepcopy(results[number]))
     return True
@@ -110,7 +109,6 @@ def use_unknown_id(body: ChatBody, response: Response) -> bool:
 
 
 def alter_arguments(body: ChatBody, response: Response) -> bool:
-    """Send a call back with other arguments."""
     body.set_arguments(body.calls()[0], "Madrid")
     return True
 
@@ -136,19 +134,16 @@ def lose_reasoning(body: ChatBody, response: Response) -> bool:
 
 
 def rewrite_question(body: ChatBody, response: Response) -> bool:
-    """Change the first message of the user."""
     body.set_question("Where is it dry in Portugal? It is now 12:01.")
     return True
 
 
 def change_tools(body: ChatBody, response: Response) -> bool:
-    """Change the definition of a tool."""
     body.set_tool_description("The weather of the day after tomorrow.")
     return True
 
 
 def change_nothing(body: ChatBody, response: Response) -> bool:
-    """Send what a correct agent sends."""
     return True
 
 

@@ -48,13 +48,9 @@ def _signal(worker: Worker[Any] | None, number: signal.Signals) -> None:
     os.kill(worker.process_id, number)
 
 
-def _signal_judge(proxy: Proxied, number: signal.Signals) -> None:
-    _signal(proxy.observer.judge, number)
-
-
 def test_a_judge_that_dies_is_replaced() -> None:
     with _proxy() as proxy:
-        _signal_judge(proxy, signal.SIGKILL)
+        _signal(proxy.observer.judge, signal.SIGKILL)
         _passes(proxy)
         _passes(proxy)
         first, second = proxy.judgements.wait(2)
@@ -67,7 +63,7 @@ def test_a_judge_that_takes_too_long_is_replaced() -> None:
     with _proxy(Limits(seconds=5)) as proxy:
         _passes(proxy)
         proxy.judgements.wait(1)  # it has started
-        _signal_judge(proxy, signal.SIGSTOP)
+        _signal(proxy.observer.judge, signal.SIGSTOP)
         _passes(proxy)
         _passes(proxy)
         _, second, third = proxy.judgements.wait(3)
@@ -78,11 +74,11 @@ def test_exchanges_beyond_the_queue_pass_without_being_judged() -> None:
     with _proxy(Limits(waiting=1)) as proxy:
         _passes(proxy)
         proxy.judgements.wait(1)
-        _signal_judge(proxy, signal.SIGSTOP)
+        _signal(proxy.observer.judge, signal.SIGSTOP)
         for _ in range(4):
             _passes(proxy)
         proxy.judgements.wait(3)
-        _signal_judge(proxy, signal.SIGCONT)
+        _signal(proxy.observer.judge, signal.SIGCONT)
         judgements = proxy.judgements.wait(5)
         assert proxy.observer.budget.used == 0
     assert [judgement.unjudged for judgement in judgements] == [None, None, None, "queue-full", "queue-full"]

@@ -28,19 +28,13 @@ class Traffic:
     def exchange(self, messages: list[Any], message: Any, **members: Any) -> Judgement:
         self._number += 1
         stop = "tool_calls" if message.get("tool_calls") else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": stop, "logprobs": None}
         request = {"model": "m", "messages": messages, "tools": _TOOLS}
-        response = {
-            "id": f"r{self._number}",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [{"index": 0, "message": message, "finish_reason": stop, "logprobs": None}],
-        }
-        copy = ExchangeCopy(
-            self._number, 0.0, "POST", "http://localhost/v1/chat/completions", [], json.dumps(request).encode(), 200
-        )
+        response = {"id": f"r{self._number}", "object": "chat.completion", "created": 1, "model": "m"}
+        url = "http://localhost/v1/chat/completions"
+        copy = ExchangeCopy(self._number, 0.0, "POST", url, [], json.dumps(request).encode(), 200)
         copy.response_headers = [(b"content-type", b"application/json")]
-        copy.chunks = [json.dumps(response).encode()]
+        copy.chunks = [json.dumps(response | {"choices": [choice]}).encode()]
         copy.ending = "complete"
         for name, value in members.items():
             setattr(copy, name, value)

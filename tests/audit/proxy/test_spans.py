@@ -22,13 +22,8 @@ def _copy(status: int = 200, body: str = chat_body("look")) -> ExchangeCopy:
     copy = ExchangeCopy(1, 100.0, "POST", "https://api.openai.com/v1/chat/completions", [])
     copy.request_headers = [(b"traceparent", f"00-{_TRACE}-00f067aa0ba902b7-01".encode())]
     copy.request = json.dumps({"model": "gpt-5-mini", "messages": [{"role": "user", "content": "private"}]}).encode()
-    copy.status, copy.chunks, copy.responded, copy.ended, copy.ending = (
-        status,
-        [body.encode()],
-        101.0,
-        102.5,
-        "complete",
-    )
+    copy.status, copy.chunks, copy.ending = status, [body.encode()], "complete"
+    copy.responded, copy.ended = 101.0, 102.5
     return copy
 
 
