@@ -31,6 +31,7 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
     """Return a run in which subjects and scenarios have different texts and a twentieth of the cases breaks a law."""
     names = [f"subject-{number:02}" for number in range(subjects)]
     ids = [f"scenario-{number:03}" for number in range(scenarios)]
+    answers = [(id, *place) for id in ids for place in product(SURFACES, MODES)]
     return Run(
         "0.0.0",
         "2026-01-02T03:04:05+00:00",
@@ -43,13 +44,10 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
             for s, n in product(range(subjects), range(scenarios))
             for place in product(SURFACES, MODES, POLICIES)
         ],
-        [_traffic(id, *place) for id in ids for place in product(SURFACES, MODES)],
+        [_traffic(*answer) for answer in answers],
         [
-            EvidenceSource(
-                _path(id, *place), "emulated", "2025-12-31T00:00:00Z", place[0].split(".")[0], "model-1", "sdk 1.0"
-            )
-            for id in ids
-            for place in product(SURFACES, MODES)
+            EvidenceSource(_path(*one), "emulated", "2025-12-31T00:00:00Z", one[1].split(".")[0], "model-1", "sdk 1.0")
+            for one in answers
         ],
         seconds=600.0,
     )

@@ -53,12 +53,13 @@ def test_part_files_and_results_can_be_merged_together(corpus: Path, tmp_path: P
 
 def test_a_missing_result_is_an_error(corpus: Path) -> None:
     results = [bulk.map_part(part) for part in bulk.split([str(corpus / "day2.jsonl")], part_bytes=2000)]
-    with pytest.raises(InvalidPart, match="no part holds the range"):
-        bulk.merge(results[1:])
-    with pytest.raises(InvalidPart, match="result 3: result 2 holds the same range"):
-        bulk.merge([*results[:2], results[1]])
-    with pytest.raises(InvalidPart, match="no part files"):
-        bulk.merge([])
+    for given, message in (
+        (results[1:], "no part holds the range"),
+        ([*results[:2], results[1]], "result 3: result 2 holds the same range"),
+        ([], "no part files"),
+    ):
+        with pytest.raises(InvalidPart, match=message):
+            bulk.merge(given)
 
 
 def test_many_results_keep_few_files_open(corpus: Path) -> None:
