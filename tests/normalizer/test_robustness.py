@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import eventstream, thoroughness
-from tests.support.damage import garbled, grown, hurt, places, written, strings, subtrees
+from tests.support.damage import garbled, grown, hurt, places, strings, subtrees, written
 from tests.support.decoding import feed
 from tests.support.emit import ANSWERS, EVENT_TYPE, emit_body, emit_stream, payload, scripted_call
 from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES

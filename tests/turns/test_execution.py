@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat_body, chat_call
+from tests.support.events import chat_body, chat_call
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult, ToolResults

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat_body, chat_call
+from tests.support.events import chat_body, chat_call
 from toolparity import normalize
 from toolparity.normalizer import json_codec
 from toolparity.turns import NarratingProvider, Narrator, Tools, Turn

@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from tests.normalizer.failures.play import Call, Say, plain, stream
-from tests.support.building import gemini_body, grpc_call, grpc_chunk
+from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.events import gemini_body, grpc_call, grpc_chunk
 from tests.support.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
@@ -140,8 +141,8 @@ def test_every_request_can_be_sent_with_any_text(route: tuple[str, str, bool], w
 @pytest.mark.parametrize("target", WIRES)
 def test_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
     """The words of one position arrive unchanged, or are replaced with the loss `corrupt-text`, or are lost."""
-    plain = dict.fromkeys(POSITIONS, "w")
-    request = _request(target, PROVIDERS[target], plain | {position: "w\ud83dw"})
+    emit_body = dict.fromkeys(POSITIONS, "w")
+    request = _request(target, PROVIDERS[target], emit_body | {position: "w\ud83dw"})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     codes = {loss.code for loss in encoded.losses}
     text = str(sent(encoded)) if target == "xai.grpc" else json.dumps(sent(encoded), ensure_ascii=False)
@@ -203,7 +204,7 @@ class Strict:
 def _calling(wire: str, arguments: str, id: str = "call_1") -> list[Any]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(id, "look", arguments), role=2), grpc_chunk(finish=4)]
-    return stream(wire, [Call((arguments,), id, "look")])
+    return emit_stream(wire, [scripted_call((arguments,), id, "look")])
 
 
 def _answering(wire: str) -> Any:
@@ -214,7 +215,7 @@ def _answering(wire: str) -> Any:
         return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode() + b"\n"
     if wire == "google.gemini":
         return gemini_body(json.dumps({"text": "Done \ud83d."}))
-    return plain(wire, [Say("Done \ud83d.")], "end_turn")
+    return emit_body(wire, [Say("Done \ud83d.")], "end_turn")
 
 
 #: The results of a tool: half a pair as text, inside JSON, as a key, in an error.
@@ -281,4 +282,5 @@ def test_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     (line,) = result.stdout_bytes.splitlines()
     (call,) = normalize(path.read_bytes(), wire).calls
-    assert json_codec.decode(line)["response"]["choices"][0]["blocks"][0]["arguments"] == call.arguments
+    blocks = json_codec.decode(line)["response"]["choices"][0]["blocks"]
+    assert [block["arguments"] for block in blocks if block["type"] == "tool_call"] == [call.arguments]

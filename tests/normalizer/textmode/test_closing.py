@@ -219,6 +219,7 @@ def expect_first_tool(response: Response) -> None:
 def test_the_connection_is_closed_at_the_second_tool(
     name: str, stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """001, 3. Update LLM Providers."""
     surface = SURFACES[name]
     line, pieces = stage.aim(surface)
     shown: list[Event] = []
@@ -268,6 +269,7 @@ def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, s
 
 
 def test_a_user_who_cancels_closes_the_connection_and_gets_no_response(stage: Stage) -> None:
+    """001, 4. Update Streaming Callback Type."""
     surface = SURFACES["openai.chat"]
     line, _ = stage.aim(surface)
 

@@ -296,6 +296,7 @@ def test_markup_without_a_dialect_is_reported(text: str, leak: str) -> None:
     ],
 )
 def test_a_closing_tag_that_a_stop_sequence_cut_off_is_restored(stop: str, dialect: str, text: str) -> None:
+    """001, ❌ Option 1."""
     for sequence in (stop, f"\n{stop}", f" {stop}\n"):  # the stop sequence is not part of the text
         response = read(text, dialect, stop_sequences=["\n\nHuman:", sequence])
         assert shapes(response) == [("f", {"b": "x"}, "complete")]

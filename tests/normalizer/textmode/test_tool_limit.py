@@ -63,6 +63,7 @@ def streamed(text: str, shown: list[Event] | None = None, **options: Any) -> tup
 
 
 def test_a_text_with_one_tool_is_read_to_its_end() -> None:
+    """001, 5. Testing Strategy."""
     shown: list[Event] = []
     response, provider = streamed(LEAD + READ, shown)
     assert shapes(response) == FIRST
@@ -76,6 +77,7 @@ def test_a_text_with_one_tool_is_read_to_its_end() -> None:
 
 
 def test_the_stream_is_closed_at_the_opening_tag_of_the_second_tool() -> None:
+    """001, Issue, Current Behavior, Desired Behavior, ✅ Option 3, 2. Modify XML Streaming Processor."""
     text = f"{LEAD}{READ}\n\n{REPLACE}"
     steps, scanner = scanned("tool-xml", [text], limit=1)
     assert steps[-1] == CallOverLimit(2, "replace_in_file")
@@ -98,6 +100,7 @@ def test_the_stream_is_closed_at_the_opening_tag_of_the_second_tool() -> None:
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, None])
 def test_the_limit_is_any_number_or_none(limit: int | None) -> None:
+    """001, Benefits."""
     text = f"{READ}\n{REPLACE}\nDone."
     response, provider = streamed(text, limit=limit)
     assert len(response.calls) == min(2, 2 if limit is None else limit)
@@ -109,6 +112,7 @@ def test_the_limit_is_any_number_or_none(limit: int | None) -> None:
 
 
 def test_an_incomplete_opening_tag_is_text() -> None:
+    """001, XML Processor State Tracking."""
     for cut in range(1, len(OPENING)):
         response, provider = streamed(f"{READ}\n\n{OPENING[:cut]}")
         assert (shapes(response), provider.closed) == (FIRST, 0)
@@ -142,6 +146,7 @@ def test_parameters_of_one_tool_do_not_appear_in_the_next() -> None:
 
 
 def test_the_limit_and_the_user_raise_different_errors_of_one_family() -> None:
+    """001, Error Flow Comparison, 1. Create New Error Type, Error Message Format."""
     assert issubclass(ToolLimitReached, StreamingError)
     assert issubclass(UserCancelled, StreamingError)
     reader = TextReader("tool-xml", StreamDecoder("openai.chat"))
@@ -169,6 +174,7 @@ def test_an_error_of_the_callback_closes_the_stream_and_is_raised(error: BaseExc
 
 
 def test_the_log_states_where_the_limit_was_reached(caplog: pytest.LogCaptureFixture) -> None:
+    """001, Logging."""
     with caplog.at_level(logging.DEBUG, logger="toolparity"):
         plain(f"{LEAD}{READ}\n{REPLACE}")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
@@ -180,12 +186,14 @@ def test_the_log_states_where_the_limit_was_reached(caplog: pytest.LogCaptureFix
 
 
 def test_rate_limits_of_the_response_are_kept() -> None:
+    """001, Response Preservation."""
     headers = {"anthropic-ratelimit-requests-remaining": "49", "Retry-After": "2", "content-type": "text/event-stream"}
     response, _ = streamed(f"{READ}\n{REPLACE}", headers=headers)
     assert response.extra["rate_limit"] == {"anthropic-ratelimit-requests-remaining": "49", "retry-after": "2"}
 
 
 def test_the_conversation_continues_without_the_second_tool() -> None:
+    """001, Key Insight."""
     response, _ = streamed(f"{LEAD}{READ}\n\n{REPLACE}")
     turns = answer(response, select(response, "first"), {response.calls[0].id: "The content."})
     history = as_text([User([TextPart("Change it.")]), *turns], "tool-xml")
@@ -199,6 +207,7 @@ def test_the_conversation_continues_without_the_second_tool() -> None:
 
 
 def test_native_calls_have_no_limit() -> None:
+    """001, Notes."""
     call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     whole = {"role": "assistant", "content": f"{LEAD}{READ}\n{REPLACE}", "tool_calls": [call]}
     body = chat_body(finish="tool_calls") | {"choices": [{"index": 0, "message": whole, "finish_reason": "tool_calls"}]}
