@@ -27,4 +27,4 @@ def test_fragments_become_the_calls_that_the_model_made(name: str, proves: Calla
     assert triples(response) == [(*call, None if text == "-" else json.loads(text)) for *call, text in expected]
     assert len({call.id for call in response.calls} - {""}) == len(expected)
     assert codes(response) == case.get("findings", [])
-    proves(name.split()[0])
+    proves(name.partition(" ")[0])

@@ -3,113 +3,169 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from tests.support.decoding import assert_not_executed, codes, decoded, ran
-from tests.support.events import (
+from toolparity import Response, normalize
+from toolparity.normalizer.model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
+
+from .play import (
     CREATED,
+    LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
     TOOL,
     added,
+    assert_not_executed,
     block_delta,
     block_start,
     block_stop,
+    codes,
     done,
-    function_call,
     grow,
-    grpc_event,
+    grpc_body,
+    grpc_chunk,
     grpc_output,
-    grpc_response,
+    item_of,
     message_delta,
+    play,
+    ran,
     sse,
     terminal,
     tool_call,
 )
-from toolparity import Response, normalize
-from toolparity.normalizer.model import Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
+CLAUDE, RESPONSES, XAI = "anthropic.messages", "openai.responses", "xai.grpc"
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
-SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "Turin weather"}}
-HIT = {
-    "type": "web_search_result",
-    "title": "Turin",
-    "url": "https://example.org/turin",
-    "encrypted_content": "Eo8BCk==",
-    "page_age": "1 day",
-}
+QUERY = {"query": "Turin weather"}
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": QUERY}
+SEARCHED = ServerToolCall("srvtoolu_1", "web_search", "web_search", '{"query": "Turin weather"}')
+HIT = {"type": "web_search_result", "title": "Turin", "url": "https://example.org", "encrypted_content": "Eo8BCk=="}
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [HIT]}
-CITATION = {
-    "type": "web_search_result_location",
-    "url": "https://example.org/turin",
-    "title": "Turin",
-    "encrypted_index": "Eo8BCioIA==",
-    "cited_text": "It is sunny.",
-}
-CITED = {"type": "text", "text": "It is sunny.", "citations": [CITATION]}
+RESULT = ServerToolResult("srvtoolu_1", "web_search", False, FOUND)
+CITATION = {"type": "web_search_result_location", "url": "https://example.org", "encrypted_index": "Eo8BCioIA=="}
+CITATIONS = [CITATION, {**CITATION, "encrypted_index": "Eo8BDifferent=="}]
 USE = {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {"city": "Turin"}}
+NEW = {"type": "future_tool_use", "id": "f_1", "name": "lookup", "query": {"a": 1}}
+BILLED = {**FOUND, "billing": {"tier": 2}}
+THOUGHT = {"type": "thinking", "thinking": "Both.", "signature": "EqQBCkYIBRgC+/=="}
+REGEX = {"type": "server_tool_use", "id": "s_9", "name": "tool_search_tool_regex", "input": {"pattern": "look"}}
+REFERENCES = [{"type": "tool_reference", "tool_name": "lookup"}]
+TOOLS = {
+    "type": "tool_search_tool_result",
+    "tool_use_id": "s_9",
+    "content": {"type": "tool_search_tool_search_result", "tool_references": REFERENCES},
+}
 
 
-def anthropic(content: list[dict[str, Any]], stop: str, **more: Any) -> list[Response]:
-    """The plain and the streamed response of one Anthropic message; inputs stream in three pieces."""
-    message = {**MESSAGE_START["message"], "content": content, "stop_reason": stop, **more}  # type: ignore[dict-item]
-    events: list[dict[str, Any]] = [
-        {**MESSAGE_START, "message": {**MESSAGE_START["message"], **more}}  # type: ignore[dict-item]
-    ]
+def anthropic(content: list[dict[str, Any]], stop: str) -> list[Response]:
+    """The plain and the streamed response of one anthropic_messages message; inputs stream in three pieces."""
+    message = {**MESSAGE_START["message"], "content": content, "stop_reason": stop}  # type: ignore[dict-item]
+    events: list[dict[str, Any]] = [MESSAGE_START]
     for index, block in enumerate(content):
         if "input" in block:
             text = json.dumps(block["input"])
-            events.append(block_start(index, **{**block, "input": {}}))
-            events += [block_delta(index, "input_json", piece) for piece in (text[:3], text[3:9], text[9:])]
+            begun = {**block, "input": {}}
+            deltas = [("input_json", piece) for piece in (text[:3], text[3:9], text[9:])]
         elif block["type"] == "text":
-            events.append(block_start(index, type="text", text=""))
-            events += [block_delta(index, "citations", citation) for citation in block.get("citations", [])]
-            events.append(block_delta(index, "text", block["text"]))
+            begun = {"type": "text", "text": ""}
+            deltas = [*(("citations", one) for one in block.get("citations", [])), ("text", block["text"])]
         elif block["type"] == "thinking":
-            events.append(block_start(index, type="thinking", thinking="", signature=""))
-            events.append(block_delta(index, "thinking", block["thinking"]))
-            events.append(block_delta(index, "signature", block["signature"]))
+            begun = {"type": "thinking", "thinking": "", "signature": ""}
+            deltas = [(kind, block[kind]) for kind in ("thinking", "signature")]
         else:
-            events.append(block_start(index, **block))
+            begun, deltas = block, []
+        events.append(block_start(index, begun))
+        events += [block_delta(index, kind, value) for kind, value in deltas]
         events.append(block_stop(index))
-    streamed = decoded("anthropic.messages", sse(*events, message_delta(stop), MESSAGE_STOP))
-    return [normalize(json.dumps(message), "anthropic.messages"), streamed]
+    streamed = play(CLAUDE, sse(*events, message_delta(stop), MESSAGE_STOP))
+    return [normalize(json.dumps(message), CLAUDE), streamed]
 
 
-def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
-    """The plain and the streamed response of one Responses output."""
-    events = [event for index, item in enumerate(items) for event in (added(index, item), done(index, item))]
-    whole = normalize(json.dumps(terminal(items)["response"]), "openai.responses", **options)
-    return [whole, decoded("openai.responses", sse(CREATED, *events, terminal(items)), **options)]
+class Case(NamedTuple):
+    """The content of a message of anthropic_messages, its canonical blocks, and the codes of its findings."""
+
+    content: list[dict[str, Any]]
+    blocks: list[Block]
+    findings: list[str] = []  # noqa: RUF012 - never changed
 
 
-def test_SRV_01_a_pause_is_not_an_end_and_its_server_call_is_complete() -> None:
+#: The first word of a case is the failure that it proves.
+CASES = {
+    "SRV-03 every member in order": Case(
+        [SEARCH, FOUND, {"type": "text", "text": "Sunny.", "citations": [CITATION]}],
+        [SEARCHED, RESULT, Text("Sunny.", [CITATION])],
+    ),
+    "SRV-04 a call alone": Case([SEARCH, USE], [SEARCHED, TURIN]),
+    "SRV-04 a result alone": Case([FOUND, USE], [RESULT, TURIN]),
+    "SRV-04 a call and its result": Case([SEARCH, FOUND, USE], [SEARCHED, RESULT, TURIN]),
+    "SRV-05 an unknown block": Case([NEW, USE], [Opaque("future_tool_use", NEW), TURIN], ["unknown-block"]),
+    "SRV-07 encrypted indexes": Case(
+        [{"type": "text", "text": "Sunny.", "citations": CITATIONS}], [Text("Sunny.", CITATIONS)]
+    ),
+    "SRV-08 a tool search": Case(
+        [REGEX, TOOLS, USE],
+        [
+            ServerToolCall("s_9", "tool_search", "tool_search_tool_regex", '{"pattern": "look"}'),
+            ServerToolResult("s_9", "tool_search", False, TOOLS),
+            TURIN,
+        ],
+    ),
+    "SRV-08 an unknown member": Case(
+        [BILLED], [ServerToolResult("srvtoolu_1", "web_search", False, BILLED)], ["unknown-member"]
+    ),
+    "GEM-11 beside signed reasoning": Case(
+        [THOUGHT, SEARCH, FOUND, USE], [Reasoning("Both.", "EqQBCkYIBRgC+/=="), SEARCHED, RESULT, TURIN]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_server_blocks_are_kept_completely_and_never_run(name: str, proves: Callable[[str], None]) -> None:
+    content, blocks, findings = CASES[name]
+    for response in anthropic(content, "tool_use" if USE in content else "end_turn"):
+        assert response.choices[0].blocks == blocks
+        assert codes(response) == findings
+        assert ran(response) == ["call_a"] * (USE in content)
+    proves(name.partition(" ")[0])
+
+
+def test_SRV_01_SRV_02_PEER_02_a_pause_is_not_an_end_and_its_server_call_is_complete() -> None:
     for response in anthropic([{"type": "text", "text": "Searching."}, SEARCH], "pause_turn"):
         (choice,) = response.choices
-        assert choice.stop == Stop("pause", "pause_turn")
-        assert choice.blocks == [
-            Text("Searching."),
-            ServerToolCall("srvtoolu_1", "web_search", "web_search", '{"query": "Turin weather"}'),
-        ]
+        assert (choice.stop, choice.blocks) == (Stop("pause", "pause_turn"), [Text("Searching."), SEARCHED])
         assert (response.complete, codes(response)) == (True, ["paused"])
         assert_not_executed(response, calls=0)
 
 
-def test_PEER_02_a_pause_is_distinct_from_an_end() -> None:
-    for response in anthropic([{"type": "text", "text": "Searching."}, SEARCH], "pause_turn"):
-        stop = response.choices[0].stop
-        assert (stop.reason, stop.raw) == ("pause", "pause_turn")
-    for ended in anthropic([{"type": "text", "text": "Found."}], "end_turn"):
-        assert ended.choices[0].stop.reason == "end_turn"
+CALLER = {"type": "code_execution_20250825", "tool_id": "srvtoolu_7"}
+CONTAINER = {"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"}
 
 
-def test_SRV_02_the_streamed_input_of_a_server_call_is_kept() -> None:
-    _, response = anthropic([SEARCH], "pause_turn")
-    (call,) = response.choices[0].blocks
-    assert call == ServerToolCall("srvtoolu_1", "web_search", "web_search", '{"query": "Turin weather"}')
+def test_PTC_01_a_call_made_by_code_keeps_its_caller_and_the_container() -> None:
+    use = {**USE, "caller": CALLER}
+    message = {**MESSAGE_START["message"], "content": [use], "stop_reason": "tool_use"}  # type: ignore[dict-item]
+    ending = message_delta("tool_use")
+    ending["delta"]["container"] = CONTAINER
+    text = block_delta(0, "input_json", '{"city": "Turin"}')
+    events = [MESSAGE_START, block_start(0, {**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
+    for response in (normalize({**message, "container": CONTAINER}, CLAUDE), play(CLAUDE, sse(*events))):
+        (call,) = response.calls
+        assert (call.id, call.caller, call.arguments) == ("call_a", CALLER, {"city": "Turin"})
+        assert response.extra["container"] == CONTAINER
+
+
+# openai.responses
+
+
+def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
+    """The plain and the streamed response of one output of openai_responses."""
+    events = [event for index, item in enumerate(items) for event in (added(index, item), done(index, item))]
+    whole = normalize(json.dumps(terminal(items)["response"]), RESPONSES, **options)
+    return [whole, play(RESPONSES, sse(CREATED, *events, terminal(items)), **options)]
 
 
 @pytest.mark.parametrize(
@@ -122,145 +178,44 @@ def test_SRV_02_the_streamed_input_of_a_server_call_is_kept() -> None:
 def test_SRV_02_the_streamed_input_of_a_responses_server_call_is_kept(
     kind: str, item: dict[str, Any], tool: str
 ) -> None:
-    pieces = ["{", '"deed": ', "7}"]
-    response = decoded(
-        "openai.responses", sse(CREATED, added(0, item), *(grow(kind, 0, piece) for piece in pieces), terminal([]))
-    )
-    (call,) = response.choices[0].blocks
+    deltas = (grow(kind, 0, piece) for piece in ("{", '"deed": ', "7}"))
+    (call,) = play(RESPONSES, sse(CREATED, added(0, item), *deltas, terminal([]))).choices[0].blocks
     assert isinstance(call, ServerToolCall)
     assert (call.id, call.tool, call.arguments_text) == ("i", tool, '{"deed": 7}')
 
 
-def test_SRV_03_server_blocks_keep_their_order_and_every_member() -> None:
-    for response in anthropic([SEARCH, FOUND, CITED], "end_turn"):
-        assert response.choices[0].blocks == [
-            ServerToolCall("srvtoolu_1", "web_search", "web_search", '{"query": "Turin weather"}'),
-            ServerToolResult("srvtoolu_1", "web_search", False, FOUND),
-            Text("It is sunny.", [CITATION]),
-        ]
-        assert response.findings == ()
-
-
-def test_SRV_03_server_items_of_responses_keep_every_member() -> None:
-    action = {"type": "search", "query": "Turin weather", "sources": [{"type": "url", "url": "https://example.org"}]}
-    item = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
-    for response in responses([item]):
+@pytest.mark.parametrize("tool", ["web_search", "x_search", "future"])
+@pytest.mark.parametrize("name", [{}, {"name": ""}, {"name": None}])
+def test_SRV_03_SRV_05_XAI_07_a_hosted_call_is_a_server_call_of_the_tool_in_its_type(
+    tool: str, name: dict[str, Any]
+) -> None:
+    action = {"type": "search", "query": "Turin", "sources": [{"type": "url", "url": "https://example.org"}]}
+    item = {"type": f"{tool}_call", "id": "ws_1", "status": "completed", "action": action, **name}
+    for response in responses([item], provider="xai", request=["lookup"]):
         (call,) = response.choices[0].blocks
         assert isinstance(call, ServerToolCall)
-        assert (call.id, call.tool, call.status) == ("ws_1", "web_search", "completed")
-        assert json.loads(call.arguments_text) == action
+        assert (call.id, call.tool, call.name, call.status) == ("ws_1", tool, "", "completed")
+        assert tool == "future" or json.loads(call.arguments_text) == action
+        assert set(codes(response)) == ({"unknown-block"} if tool == "future" else set())
         assert response.choices[0].stop.reason == "end_turn"
-
-
-@pytest.mark.parametrize("content", [[SEARCH], [FOUND], [SEARCH, FOUND]], ids=["call alone", "result alone", "pair"])
-def test_SRV_04_a_server_call_and_its_result_are_never_client_calls(content: list[dict[str, Any]]) -> None:
-    for response in anthropic([*content, USE], "tool_use"):
-        *server, client = response.choices[0].blocks
-        assert client == TURIN
-        ids = [b.id if isinstance(b, ServerToolCall) else b.call_id for b in server]  # type: ignore[union-attr]
-        assert ids == ["srvtoolu_1"] * len(content)
-        assert ran(response) == ["call_a"]
-
-
-FUTURE = {"type": "future_call", "id": "fut_1", "status": "completed", "name": "lookup", "arguments": '{"a": 1}'}
-X_SEARCH = {"type": "x_search_call", "id": "xs_1", "status": "completed", "action": {"query": "turin"}}
-
-
-def test_SRV_05_a_hosted_call_of_an_unknown_type_is_a_server_call() -> None:
-    for response in responses([FUTURE], request=["lookup"]):
-        (call,) = response.choices[0].blocks
-        assert call == ServerToolCall("fut_1", "future", "lookup", '{"a": 1}', "completed", {"item": FUTURE})
-        assert response.choices[0].stop.reason == "end_turn"
-        assert set(codes(response)) == {"unknown-block"}
         assert_not_executed(response, calls=0)
 
 
-def test_SRV_05_an_x_search_call_is_a_server_call() -> None:
-    for response in responses([X_SEARCH]):
-        (call,) = response.choices[0].blocks
-        assert isinstance(call, ServerToolCall)
-        assert (call.id, call.tool, json.loads(call.arguments_text)) == ("xs_1", "x_search", {"query": "turin"})
-        assert_not_executed(response, calls=0)
-
-
-def test_SRV_05_an_unknown_anthropic_block_is_kept_and_never_run() -> None:
-    block = {"type": "future_tool_use", "id": "f_1", "name": "lookup", "query": {"a": 1}}
-    for response in anthropic([block, USE], "tool_use"):
-        assert response.choices[0].blocks == [Opaque("future_tool_use", block), TURIN]
-        assert codes(response) == ["unknown-block"]
-        assert ran(response) == ["call_a"]
-
-
-def test_SRV_05_an_xai_call_of_an_unknown_type_is_a_server_call() -> None:
-    calls = [tool_call("{}", "srv_1", "future", type=99), tool_call('{"city": "Turin"}', "call_a", "lookup")]
-    whole = normalize(grpc_response(grpc_output(tool_calls=calls, finish="REASON_TOOL_CALLS")), "xai.grpc")
-    streamed = decoded("xai.grpc", [grpc_event(tool_calls=calls), grpc_event(finish="REASON_TOOL_CALLS")])
-    for response in (whole, streamed):
-        assert response.choices[0].blocks == [ServerToolCall("srv_1", "type_99", "future", "{}", "in_progress"), TURIN]
-        assert codes(response) == ["unknown-block"]
-        assert ran(response) == ["call_a"]
-
-
-WEB_SEARCH = chat_pb2.ToolCallType.Value("TOOL_CALL_TYPE_WEB_SEARCH_TOOL")
-COMPLETED = chat_pb2.ToolCallStatus.Value("TOOL_CALL_STATUS_COMPLETED")
-
-
-def test_SRV_06_server_and_client_calls_of_one_list_are_distinguished_by_type() -> None:
-    server = tool_call('{"query": "x"}', "srv_1", "lookup", type=WEB_SEARCH, status=COMPLETED)
-    client = tool_call('{"city": "Turin"}', "call_a", "lookup")
-    whole = normalize(grpc_response(grpc_output(tool_calls=[server, client], finish="REASON_TOOL_CALLS")), "xai.grpc")
-    streamed = decoded("xai.grpc", [grpc_event(tool_calls=[server, client]), grpc_event(finish="REASON_TOOL_CALLS")])
-    for response in (whole, streamed):
+def test_SRV_05_a_hosted_call_of_an_unknown_type_is_not_run_even_if_it_names_a_declared_tool() -> None:
+    item = {"type": "future_call", "id": "f_1", "status": "completed", "name": "lookup", "arguments": "{}"}
+    for response in responses([item], request=["lookup"]):
         assert response.choices[0].blocks == [
-            ServerToolCall("srv_1", "web_search", "lookup", '{"query": "x"}', "completed"),
-            TURIN,
-        ]
-        assert ran(response) == ["call_a"]
-
-
-def test_SRV_06_a_server_call_repeated_with_its_result_is_one_call_and_one_result() -> None:
-    def search(status: int) -> Any:
-        return tool_call('{"query": "x"}', "srv_1", "web_search", type=WEB_SEARCH, status=status)
-
-    whole = normalize(
-        grpc_response(
-            grpc_output(0, tool_calls=[search(0)]),
-            grpc_output(1, role=TOOL, tool_calls=[search(COMPLETED)], content="found"),
-            grpc_output(2, content="Sunny.", finish="REASON_STOP"),
-        ),
-        "xai.grpc",
-    )
-    streamed = decoded(
-        "xai.grpc",
-        [
-            grpc_event(0, tool_calls=[search(0)]),
-            grpc_event(1, role=TOOL, tool_calls=[search(COMPLETED)], content="found"),
-            grpc_event(2, content="Sunny.", finish="REASON_STOP"),
-        ],
-    )
-    for response in (whole, streamed):
-        assert response.choices[0].blocks == [
-            ServerToolCall("srv_1", "web_search", "web_search", '{"query": "x"}', "completed", {"index": 0}),
-            ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
-            Text("Sunny.", [], {"index": 2}),
+            ServerToolCall("f_1", "future", "lookup", "{}", "completed", {"item": item})
         ]
         assert_not_executed(response, calls=0)
-
-
-def test_SRV_07_citations_and_their_encrypted_indexes_are_unchanged() -> None:
-    second = {**CITATION, "encrypted_index": "Eo8BDifferent==", "cited_text": "sunny"}
-    for response in anthropic([{**CITED, "citations": [CITATION, second]}], "end_turn"):
-        assert response.choices[0].blocks == [Text("It is sunny.", [CITATION, second])]
 
 
 def test_SRV_07_annotations_and_encrypted_reasoning_of_responses_are_unchanged() -> None:
     note = {"type": "url_citation", "start_index": 0, "end_index": 2, "url": "https://example.org", "title": "T"}
     part = {"type": "output_text", "text": "It is sunny.", "annotations": [note]}
-    items = [
-        {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "gAAAA+/=="},
-        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]},
-    ]
-    for response in responses(items):
+    reasoned = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "gAAAA+/=="}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+    for response in responses([reasoned, message]):
         reasoning, text = response.choices[0].blocks
         assert isinstance(reasoning, Reasoning)
         assert (reasoning.encrypted, reasoning.redacted, reasoning.extra["id"]) == ("gAAAA+/==", True, "rs_0")
@@ -268,138 +223,81 @@ def test_SRV_07_annotations_and_encrypted_reasoning_of_responses_are_unchanged()
         assert (text.text, text.annotations) == ("It is sunny.", [note])
 
 
-def test_SRV_08_the_result_of_a_tool_search_is_kept_with_its_references() -> None:
-    found = {
-        "type": "tool_search_tool_search_result",
-        "tool_references": [{"type": "tool_reference", "tool_name": "lookup"}],
-    }
-    use = {
-        "type": "server_tool_use",
-        "id": "srvtoolu_9",
-        "name": "tool_search_tool_regex",
-        "input": {"pattern": "look"},
-    }
-    result = {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_9", "content": found}
-    for response in anthropic([use, result, USE], "tool_use"):
-        assert response.choices[0].blocks == [
-            ServerToolCall("srvtoolu_9", "tool_search", "tool_search_tool_regex", '{"pattern": "look"}'),
-            ServerToolResult("srvtoolu_9", "tool_search", False, result),
-            TURIN,
-        ]
-
-
-def test_SRV_08_an_unknown_member_is_kept_and_reported() -> None:
-    for response in anthropic([{**FOUND, "billing": {"tier": 2}}], "end_turn"):
-        (block,) = response.choices[0].blocks
-        assert isinstance(block, ServerToolResult)
-        assert block.raw == {**FOUND, "billing": {"tier": 2}}
-        assert codes(response) == ["unknown-member"]
-
-
-SUB_TOOL = {
-    "type": "custom_tool_call",
-    "id": "ctc_1",
-    "call_id": "",
-    "name": "x_semantic_search",
-    "input": '{"query": "turin"}',
-    "status": "completed",
-}
-GREPPER = {"type": "custom_tool_call", "id": "ctc_2", "call_id": "call_g", "name": "grep", "input": "turin"}
+CUSTOM = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "", "input": '{"query": "x"}', "status": "completed"}
+GREP = {"type": "custom_tool_call", "id": "ctc_2", "call_id": "call_g", "name": "grep", "input": "turin"}
 
 
 @pytest.mark.parametrize("name", ["x_semantic_search", "browse_page"])
-def test_SRV_09_a_custom_call_of_xais_search_tool_is_a_server_call(name: str) -> None:
-    item = {**SUB_TOOL, "name": name}
-    for response in responses(
-        [item, function_call("call_a", "lookup", '{"city": "Turin"}', id="fc_1")], provider="xai", request=["lookup"]
-    ):
-        server, client = response.choices[0].blocks
+def test_SRV_09_a_custom_call_of_xai_is_a_client_call_only_if_its_tool_is_declared(name: str) -> None:
+    request = {
+        "tools": [{"type": "custom", "name": "grep"}, {"type": "x_search"}, {"type": "function", "name": "lookup"}]
+    }
+    for response in responses([{**CUSTOM, "name": name}, item_of(LOOKUP, 1), GREP], provider="xai", request=request):
+        server, _, custom = response.choices[0].blocks
         assert isinstance(server, ServerToolCall)
-        assert (server.id, server.name, server.arguments_text) == ("ctc_1", name, '{"query": "turin"}')
-        assert isinstance(client, ToolCall)
-        assert ran(response) == ["call_a"]
+        assert (server.id, server.name, server.arguments_text) == ("ctc_1", name, '{"query": "x"}')
+        assert custom == ToolCall("call_g", "grep", None, "turin", kind="custom", wire_id="ctc_2")
+        assert ran(response) == ["call_a", "call_g"]
         assert response.findings == ()
-
-
-def test_SRV_09_a_call_of_a_declared_custom_tool_is_a_client_call_on_xai() -> None:
-    request = {"tools": [{"type": "custom", "name": "grep"}, {"type": "x_search"}]}
-    for response in responses([SUB_TOOL, GREPPER], provider="xai", request=request):
-        server, client = response.choices[0].blocks
-        assert isinstance(server, ServerToolCall)
-        assert client == ToolCall("call_g", "grep", None, "turin", kind="custom", wire_id="ctc_2")
+    for response in responses([GREP], provider="openai"):  # there, the caller runs every custom call
         assert ran(response) == ["call_g"]
 
 
-def test_SRV_09_on_other_providers_a_custom_call_is_always_a_client_call() -> None:
-    for response in responses([GREPPER], provider="openai"):
-        assert ran(response) == ["call_g"]
+# xai.grpc
+
+WEB_SEARCH = chat_pb2.ToolCallType.Value("TOOL_CALL_TYPE_WEB_SEARCH_TOOL")
+COMPLETED = chat_pb2.ToolCallStatus.Value("TOOL_CALL_STATUS_COMPLETED")
+CLIENT_CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared(streamed: bool) -> None:
-    untyped = tool_call('{"city": "Turin"}', "call_a", "lookup", type=0)
-    if streamed:
-        frames = [grpc_event(tool_calls=[untyped]), grpc_event(finish="REASON_TOOL_CALLS")]
-        known, unknown = (decoded("xai.grpc", frames, request=names) for names in (["lookup"], ["other"]))
-    else:
-        body = grpc_response(grpc_output(tool_calls=[untyped], finish="REASON_TOOL_CALLS"))
-        known, unknown = (normalize(body, "xai.grpc", request=names) for names in (["lookup"], ["other"]))
-    assert known.choices[0].blocks == [TURIN]
-    assert codes(known) == ["call-type-unset"]
-    assert ran(known) == ["call_a"]
-    (call,) = unknown.calls
-    assert (call.id, call.kind, call.arguments_text) == ("call_a", "unresolved", '{"city": "Turin"}')
-    assert "unresolved-call" in codes(unknown)
-    assert_not_executed(unknown, calls=1)
-
-
-def test_GEM_11_signed_reasoning_a_server_call_and_a_client_call_coexist() -> None:
-    thought = {"type": "thinking", "thinking": "Both.", "signature": "EqQBCkYIBRgC+/=="}
-    for response in anthropic([thought, SEARCH, FOUND, USE], "tool_use"):
-        assert response.choices[0].blocks == [
-            Reasoning("Both.", "EqQBCkYIBRgC+/=="),
-            ServerToolCall("srvtoolu_1", "web_search", "web_search", '{"query": "Turin weather"}'),
-            ServerToolResult("srvtoolu_1", "web_search", False, FOUND),
-            TURIN,
-        ]
-        assert ran(response) == ["call_a"]
-
-
-def test_GEM_11_encrypted_reasoning_a_server_call_and_a_client_call_coexist_on_xai() -> None:
-    search = tool_call("{}", "srv_1", "web_search", type=WEB_SEARCH, status=COMPLETED)
-    client = tool_call('{"city": "Turin"}', "call_a", "lookup")
-    frames = [grpc_event(encrypted_content="c2VhbGVk", tool_calls=[search, client], finish="REASON_TOOL_CALLS")]
-    assert decoded("xai.grpc", frames).choices[0].blocks == [
-        Reasoning("", None, "c2VhbGVk", True),
-        ServerToolCall("srv_1", "web_search", "web_search", "{}", "completed"),
-        TURIN,
+def grpc(*calls: Any, finish: str = "REASON_TOOL_CALLS", **message: Any) -> list[Response]:
+    """The plain and the streamed response of one output of xai_grpc."""
+    return [
+        normalize(grpc_body(grpc_output(tool_calls=calls, finish=finish, **message)), XAI),
+        play(XAI, [grpc_chunk(tool_calls=calls, **message), grpc_chunk(finish=finish)]),
     ]
 
 
-CALLER = {"type": "code_execution_20250825", "tool_id": "srvtoolu_7"}
-CONTAINER = {"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"}
+def test_SRV_05_SRV_06_GEM_11_server_and_client_calls_of_xai_grpc_are_distinguished_by_type() -> None:
+    search = tool_call('{"query": "x"}', "srv_1", "lookup", type=WEB_SEARCH, status=COMPLETED)
+    for response in grpc(search, CLIENT_CALL, encrypted_content="c2VhbGVk"):
+        assert response.choices[0].blocks == [
+            Reasoning("", None, "c2VhbGVk", True),
+            ServerToolCall("srv_1", "web_search", "lookup", '{"query": "x"}', "completed"),
+            TURIN,
+        ]
+        assert (codes(response), ran(response)) == ([], ["call_a"])
+    for response in grpc(tool_call("{}", "srv_1", "future", type=99), CLIENT_CALL):
+        assert response.choices[0].blocks == [ServerToolCall("srv_1", "type_99", "future", "{}", "in_progress"), TURIN]
+        assert (codes(response), ran(response)) == (["unknown-block"], ["call_a"])
 
 
-def test_PTC_01_a_call_made_by_code_keeps_its_caller_and_the_container() -> None:
-    use = {**USE, "caller": CALLER}
-    message = {**MESSAGE_START["message"], "content": [use], "stop_reason": "tool_use"}  # type: ignore[dict-item]
-    whole = normalize({**message, "container": CONTAINER}, "anthropic.messages")
-    ending = message_delta("tool_use")
-    ending["delta"]["container"] = CONTAINER
-    text = block_delta(0, "input_json", '{"city": "Turin"}')
-    events = [MESSAGE_START, block_start(0, **{**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
-    for response in (whole, decoded("anthropic.messages", sse(*events))):
-        (call,) = response.calls
-        assert (call.id, call.caller, call.arguments) == ("call_a", CALLER, {"city": "Turin"})
-        assert response.extra["container"] == CONTAINER
-
-
-@pytest.mark.parametrize("name", [{}, {"name": ""}, {"name": None}])
-def test_XAI_07_a_hosted_call_without_a_name_is_identified_by_its_type(name: dict[str, Any]) -> None:
-    item = {"type": "web_search_call", "id": "ws_1", "status": "completed", **name}
-    for response in responses([item], provider="xai", request=["lookup"]):
-        (call,) = response.choices[0].blocks
-        assert isinstance(call, ServerToolCall)
-        assert (call.id, call.tool, call.name, call.arguments_text) == ("ws_1", "web_search", "", "")
-        assert not {"unknown-tool", "nameless-call"} & set(codes(response))
+def test_SRV_06_a_server_call_repeated_with_its_result_is_one_call_and_one_result() -> None:
+    begun, ended = (tool_call("{}", "srv_1", "web_search", type=WEB_SEARCH, status=status) for status in (0, COMPLETED))
+    outputs: list[dict[str, Any]] = [
+        {"index": 0, "tool_calls": [begun]},
+        {"index": 1, "role": TOOL, "tool_calls": [ended], "content": "found"},
+        {"index": 2, "content": "Sunny.", "finish": "REASON_STOP"},
+    ]
+    whole = normalize(grpc_body(*(grpc_output(**output) for output in outputs)), XAI)
+    for response in (whole, play(XAI, [grpc_chunk(**output) for output in outputs])):
+        assert response.choices[0].blocks == [
+            ServerToolCall("srv_1", "web_search", "web_search", "{}", "completed", {"index": 0}),
+            ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
+            Text("Sunny.", [], {"index": 2}),
+        ]
         assert_not_executed(response, calls=0)
+
+
+def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared() -> None:
+    untyped = [tool_call('{"city": "Turin"}', "call_a", "lookup", type=0)]
+    frames = [grpc_chunk(tool_calls=untyped), grpc_chunk(finish="REASON_TOOL_CALLS")]
+    body = grpc_body(grpc_output(tool_calls=untyped, finish="REASON_TOOL_CALLS"))
+    for known in (play(XAI, frames, request=["lookup"]), normalize(body, XAI, request=["lookup"])):
+        assert known.choices[0].blocks == [TURIN]
+        assert (codes(known), ran(known)) == (["call-type-unset"], ["call_a"])
+    for unknown in (play(XAI, frames, request=["other"]), normalize(body, XAI, request=["other"])):
+        (call,) = unknown.calls
+        assert (call.id, call.kind, call.arguments_text) == ("call_a", "unresolved", '{"city": "Turin"}')
+        assert "unresolved-call" in codes(unknown)
+        assert_not_executed(unknown, calls=1)
