@@ -1,10 +1,14 @@
-"""Conversations made by hand, and their way back: to a provider, in its wire's form, as these tests look at it."""
+"""Conversations made by hand, and the requests that continue them: for every pair of wires."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from tests.normalizer.history.views import of_kind
 from tests.support.wires import WIRES
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.arguments import parse
@@ -25,6 +29,14 @@ from toolparity.normalizer.wires.registry import spec
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 #: Another provider's wire, for each.
 ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}
+EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
+_PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+_KINDS = ("system", "user", "assistant", "reasoning", "call", "result", "media", "other")
+
+
+def every_pair(test: Any) -> Any:
+    """Run a test for every pair of wires, in the plain run for two sources of each target."""
+    return pytest.mark.thorough(keep=2, per="{target}")(_PAIRS(test))
 
 
 def call(id: str, name: str = "f", text: str = '{"x":1}', **more: Any) -> ToolCall:
@@ -40,23 +52,23 @@ def respond(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Response:
     return Response(wire, PROVIDERS[wire], choices=[Choice(0, list(blocks), Stop(reason))], **head)
 
 
-def said(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Assistant:
-    """The same as a turn."""
+def assistant(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Assistant:
+    """The turn with such an answer."""
     return Assistant(respond(*blocks, wire=wire, **more))
 
 
 def tool_result(id: str, text: str = "ok", **more: Any) -> ToolResult:
-    """What a call returned."""
+    """The result of a call."""
     return ToolResult(id, [TextPart(text)], **more)
 
 
 def results(*given: ToolResult) -> ToolResults:
-    """The turn that answers."""
+    """The turn with the results."""
     return ToolResults(list(given))
 
 
 def user(text: str = "hi") -> User:
-    """The user's words."""
+    """A turn of the user."""
     return User([TextPart(text)])
 
 
@@ -82,3 +94,8 @@ def written(turns: Sequence[Message], source: str, target: str | None = None, **
 def codes(encoded: Encoded) -> list[str]:
     """The losses' codes, in order."""
     return [loss.code for loss in encoded.losses]
+
+
+def parts(wire: str, body: Any) -> list[Any]:
+    """The parts of a request that are not empty, in order, as `tests.normalizer.history.views` reads them."""
+    return [part for part in of_kind(wire, body, *_KINDS) if part.text or part.kind not in ("assistant", "user")]

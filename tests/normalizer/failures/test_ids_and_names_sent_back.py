@@ -1,0 +1,214 @@
+"""Failures of classes id and name in the next request: ids and names that its provider does not accept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.normalizer.failures.conversations import (
+    EVERY_WIRE,
+    PROVIDERS,
+    WIRES,
+    assistant,
+    call,
+    codes,
+    every_pair,
+    request,
+    respond,
+    results,
+    tool_result,
+    user,
+    written,
+)
+from tests.normalizer.history.views import calls
+from tests.normalizer.history.views import results as answered
+from tests.support.building import chat_body, chat_call, function_call, responses_body
+from toolparity import normalize, select
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Encoded, Message, TextPart, ToolResult
+from toolparity.normalizer.errors import DuplicateAnswer
+from toolparity.normalizer.requests import check_request, read_request, write_request
+
+CHAT, RESPONSES, CLAUDE = "openai.chat", "openai.responses", "anthropic.messages"
+#: The names of tools that a provider accepts, where these are not `[a-zA-Z0-9_-]{1,64}`.
+LEGAL_NAMES = {
+    "google.gemini": "[a-zA-Z_][a-zA-Z0-9_.-]{0,63}",
+    "google.interactions": "[a-zA-Z_][a-zA-Z0-9_.-]{0,63}",
+    "ollama.chat": ".+",
+    "cohere.chat": "[a-zA-Z_][a-zA-Z0-9_]*",
+}
+
+
+def legal(target: str, name: str) -> bool:
+    """Whether a provider accepts the name of a tool."""
+    return re.fullmatch(LEGAL_NAMES.get(target, "[a-zA-Z0-9_-]{1,64}"), name) is not None
+
+
+def round_of(wire: str, *made: Any) -> list[Message]:
+    """The user, the calls and their results."""
+    return [user(), assistant(*made, wire=wire), results(*(tool_result(one.id, one.id) for one in made))]
+
+
+def ids_of(target: str, encoded: Encoded) -> list[str]:
+    """The ids of the calls in the body, which are those of the results, too."""
+    ids = [id for id, *_ in calls(target, encoded.body)]
+    assert [id for id, _ in answered(target, encoded.body)] == ids
+    return ids
+
+
+def test_ID_07_a_result_with_the_item_id_is_sent_with_the_call_id() -> None:
+    body = responses_body(function_call("call_1", "f", "{}", id="fc_1"))
+    made = normalize(body, RESPONSES, provider="openai").calls
+    turns = [user(), assistant(*made, wire=RESPONSES), results(tool_result("fc_1"))]
+    for target in WIRES:
+        assert ids_of(target, written(turns, RESPONSES, target)) == ["call_1"]
+
+
+def test_ID_08_a_second_result_or_one_without_a_call_is_an_error() -> None:
+    response = respond(call("a"))
+    for second in ("a", "b"):
+        with pytest.raises(DuplicateAnswer):
+            answer(response, select(response), [tool_result("a"), tool_result(second)])
+
+
+@EVERY_WIRE
+def test_ID_08_in_a_history_a_second_result_is_left_out_and_reported(wire: str) -> None:
+    given = results(tool_result("a", "1"), tool_result("a", "2"), tool_result("b", "3"))
+    encoded = written([user(), assistant(call("a"), wire=wire), given], wire)
+    assert answered(wire, encoded.body) == [("a", "1")]
+    assert codes(encoded) == ["duplicate-answer", "orphan"]
+
+
+@EVERY_WIRE
+def test_ID_09_ID_14_calls_with_one_id_or_none_are_sent_with_distinct_ids(wire: str) -> None:
+    for given in ("x", ""):
+        body = chat_body(chat_call(given, "f", '{"x":1}'), chat_call(given, "f", '{"x":2}'))
+        response = normalize(body, CHAT, provider="mimo")
+        outcomes: dict[str, Any] = {
+            made.id: ToolResult("", [TextPart(text)]) for made, text in zip(response.calls, "12", strict=True)
+        }
+        turns = [user(), *answer(response, select(response), outcomes)]
+        encoded = write_request(request(turns, CHAT), wire, provider=PROVIDERS[wire])
+        ids = ids_of(wire, encoded)
+        assert len(set(ids)) == 2
+        assert [text for _, text in answered(wire, encoded.body)] == ["1", "2"]
+        assert given or wire not in (RESPONSES, CLAUDE, "xai.grpc") or ids == [one.id for one in response.calls]
+
+
+@every_pair
+def test_ID_10_ids_repeated_in_the_next_round_are_paired_by_round(source: str, target: str) -> None:
+    turns: list[Message] = []
+    for number in (1, 2):
+        made = [call(f"f:{n}", text=f'{{"x":{number}{n}}}') for n in (0, 1)]
+        given = results(tool_result("f:1", f"{number}1"), tool_result("f:0", f"{number}0"))
+        turns += [user(), assistant(*made, wire=source), given]
+    encoded = written(turns, source, target)
+    sent = calls(target, encoded.body)
+    assert [given for *_, given in sent] == [{"x": 10}, {"x": 11}, {"x": 20}, {"x": 21}]
+    assert answered(target, encoded.body) == [(id, str(given["x"])) for id, _, given in sent]
+    assert [encoded.ids.get(id, id) for id, *_ in sent] == ["f:0", "f:1", "f:0", "f:1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "provider", "pattern"),
+    [
+        (CHAT, "mistral", "[a-zA-Z0-9]{9}"),
+        (CHAT, "openai", ".{1,40}"),
+        (RESPONSES, "openai", ".{1,64}"),
+        (CLAUDE, "anthropic", "[a-zA-Z0-9_-]+"),
+        ("xai.grpc", "xai", "toolu_.*"),
+    ],
+)
+def test_ID_13_ids_of_any_length_are_adapted_to_the_target_without_collisions(
+    target: str, provider: str, pattern: str
+) -> None:
+    long = [f"toolu_{'x' * 80}_{number}" for number in range(1000)]
+    encoded = write_request(request(round_of("xai.grpc", *map(call, long)), "xai.grpc"), target, provider=provider)
+    ids = ids_of(target, encoded)
+    assert all(re.fullmatch(pattern, id) for id in ids)
+    assert len(set(ids)) == len(long)
+    assert [encoded.ids.get(id, id) for id in ids] == long
+
+
+@pytest.mark.parametrize("provider", ["moonshot", "kimi", "openai"])
+def test_ID_15_native_ids_are_sent_back_unchanged_to_their_provider(provider: str) -> None:
+    response = normalize(chat_body(chat_call("functions.f:3", "f", "{}")), CHAT, provider=provider)
+    turns = [user(), *answer(response, select(response), {"functions.f:3": "ok"})]
+    encoded = write_request(request(turns), CHAT, provider=provider)
+    assert (ids_of(CHAT, encoded), encoded.ids) == (["functions.f:3"], {})
+
+
+def test_ID_20_an_id_that_contains_the_name_is_kept_where_it_is_legal() -> None:
+    for target in (CHAT, RESPONSES, "xai.grpc"):
+        assert ids_of(target, written(round_of(CHAT, call("functions.f:0")), CHAT, target)) == ["functions.f:0"]
+
+
+@pytest.mark.parametrize("source", [CHAT, CLAUDE, "xai.grpc"])
+def test_ID_18_a_call_id_is_never_sent_as_the_item_id(source: str) -> None:
+    made, output = written(round_of(source, call("call_x")), source, RESPONSES).body["input"][1:]
+    assert ("id" in made, made["call_id"], "id" in output, output["call_id"]) == (False, "call_x", False, "call_x")
+    wrong = {"model": "m", "input": [{**made, "id": "call_x"}, output]}
+    assert "item-id" in [violation.rule for violation in check_request(wrong, RESPONSES, provider="openai")]
+
+
+@pytest.mark.parametrize("source", [CHAT, RESPONSES, "xai.grpc"])
+def test_ID_19_ids_that_differ_in_one_foreign_character_stay_different(source: str) -> None:
+    given = ["call.0", "call:0", "call_0"]
+    turns = round_of(source, *map(call, given))
+    encoded = written(turns, source, CLAUDE)
+    ids = ids_of(CLAUDE, encoded)
+    assert (len(set(ids)), ids[2]) == (3, "call_0")
+    assert [encoded.ids.get(id, id) for id in ids] == given
+    assert ids_of(CLAUDE, written([*turns, user("more")], source, CLAUDE)) == ids  # and so in every later request
+
+
+@every_pair
+def test_NAME_04_the_name_of_the_pseudo_tool_is_legal_when_sent_back(source: str, target: str) -> None:
+    encoded = written(round_of(source, call("a", "multi_tool_use.parallel")), source, target)
+    ((id, name, given),) = calls(target, encoded.body)
+    assert (id, given, legal(target, name)) == ("a", {"x": 1}, True)
+    assert encoded.names.get(name, name) == "multi_tool_use.parallel"
+
+
+@EVERY_WIRE
+def test_NAME_08_tools_with_similar_or_unsupported_names_get_distinct_legal_aliases(wire: str) -> None:
+    similar = ["search-a", "search_a", "search.a", "search a"]
+    names = [*similar, "1st", "1st tool", "-x", ".x y", "\u00e9t\u00e9", "search " * 12]
+    made = [call(str(n), name) for n, name in enumerate(names)]
+    encoded = written(round_of(CHAT, *made), CHAT, wire, names=names)
+    used = [name for _, name, _ in calls(wire, encoded.body)]
+    assert [name for name in used if name in names] == [name for name in names if legal(wire, name)]
+    assert all(legal(wire, name) for name in used)
+    assert len(set(used)) == len(names)
+    assert [encoded.names.get(name, name) for name in used] == names
+    assert [tool.name for tool in read_request(encoded.body, wire, provider=PROVIDERS[wire]).tools] == used
+    unnamed = written(round_of(CHAT, call("a", "")), CHAT, wire)
+    ((_, alias, _),) = calls(wire, unnamed.body)
+    assert (legal(wire, alias), unnamed.names.get(alias, alias)) == (True, "")
+
+
+@pytest.mark.parametrize("name", ["web_search", "tool_search", "browse_page", "x_search", "code_execution"])
+@pytest.mark.parametrize("target", ["xai.grpc", CHAT, RESPONSES])
+def test_XAI_08_a_function_named_like_a_tool_of_xai_gets_an_alias_there(name: str, target: str) -> None:
+    turns = round_of(CLAUDE, call("a", name))
+    encoded = written(turns, CLAUDE, target, provider="xai", names=[name])
+    ((_, alias, _),) = calls(target, encoded.body)
+    (tool,) = read_request(encoded.body, target, provider="xai").tools
+    assert alias == tool.name != name
+    assert encoded.names.get(alias) == name
+    if target != "xai.grpc":
+        assert written(turns, CLAUDE, target, names=[name]).names == {}
+
+
+def test_NAME_07_a_function_and_a_hosted_tool_with_the_same_name_stay_separate() -> None:
+    schema = {"type": "object", "properties": {}}
+    function = {"type": "function", "name": "web_search", "parameters": schema, "strict": False}
+    body = {"model": "m", "input": "hi", "tools": [{"type": "web_search"}, function]}
+    read = read_request(body, RESPONSES, provider="openai")
+    assert [(tool.name, tool.kind) for tool in read.tools] == [("web_search", "hosted"), ("web_search", "function")]
+    encoded = write_request(read, "xai.grpc")
+    (tool,) = encoded.body.tools
+    assert encoded.names.get(tool.function.name) == "web_search"
+    assert codes(encoded) == ["hosted-tool"]
