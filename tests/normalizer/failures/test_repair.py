@@ -1,4 +1,4 @@
-"""Failures of class repair: what cannot run is never guessed at, what is sound is never touched."""
+"""Failures of class repair: a call that cannot run is never completed by a guess, and a sound one is never changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import TEXT_FORMS, only, respond
+from tests.support.building import TEXT_FORMS, codes, only, respond
 from toolparity import ToolCall, select
 from toolparity.normalizer.repair import (
     Repaired,
@@ -20,6 +20,7 @@ from toolparity.normalizer.repair import (
 
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
 ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}}
+PARALLEL = "multi_tool_use.parallel"
 
 
 def call(
@@ -28,102 +29,77 @@ def call(
     return ToolCall("a", name, arguments, text, status, kind)
 
 
-def repairs(given: ToolCall) -> list[Repaired]:
-    """Every repair there is, asked for at once."""
-    return [
-        unwrap_arguments(given),
-        unwrap_fields(given, ARRAY),
-        unwrap_parallel(given, ["f"]),
-        strip_name(given, ["f"]),
-    ]
-
-
-CUT = '{"path":"a","content":"hel'
+def assert_unchanged(given: ToolCall) -> None:
+    """No repair changes the call."""
+    assert unwrap_arguments(given) == unwrap_fields(given, ARRAY) == Repaired((given,))
+    assert unwrap_parallel(given, ["f"]) == strip_name(given, ["f"]) == Repaired((given,))
 
 
 @WITH_TEXT
 def test_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: bool) -> None:
-    response = respond(wire, streamed, [("a", "write", CUT)])
+    text = '{"path":"a","content":"hel'
+    response = respond(wire, streamed, [("a", "write", text)])
     cut = only(response)
-    assert (cut.arguments, cut.arguments_text, cut.status) == (None, CUT, "truncated")
-    assert [finding.code for finding in response.findings] == ["arguments-truncated"]
+    assert (cut.arguments, cut.arguments_text, cut.status) == (None, text, "truncated")
+    assert codes(response) == ["arguments-truncated"]
     assert select(response).kept == []
-    assert all(repaired == Repaired((cut,)) for repaired in repairs(cut))
+    assert_unchanged(cut)
 
 
-@pytest.mark.parametrize(
-    "cut",
-    [
-        call('"{\\"a\\":1}', status="truncated"),
-        call('"{\\"a\\":1}"', status="truncated"),
-        call('{"a":"[1]"}', {"a": "[1]"}, "truncated"),
-        call("{}", {"tool_uses": [{"recipient_name": "f", "parameters": {}}]}, "truncated", "multi_tool_use.parallel"),
-        call("{}", {}, "truncated", "f<|channel|>commentary"),
-    ],
-)
-def test_REP_01_no_repair_changes_a_truncated_call(cut: ToolCall) -> None:
-    assert repairs(cut) == [Repaired((cut,))] * 4
+def test_REP_01_no_repair_changes_a_truncated_call() -> None:
+    uses = {"tool_uses": [{"recipient_name": "f", "parameters": {}}]}
+    assert_unchanged(call('"{\\"a\\":1}', status="truncated"))
+    assert_unchanged(call('"{\\"a\\":1}"', status="truncated"))
+    assert_unchanged(call('{"a":"[1]"}', {"a": "[1]"}, "truncated"))
+    assert_unchanged(call("{}", uses, "truncated", PARALLEL))
+    assert_unchanged(call("{}", {}, "truncated", "f<|channel|>commentary"))
 
 
 SOUND = [
-    '{"code":"a}{b"}',
-    '{"code":"[1,]","more":"{,}"}',
-    '{"code":"{"}',
-    '{"code":"// no comment"}',
-    '{"code":"it\'s \\"quoted\\""}',
-    '{"code":"```json"}',
+    *('{"code":"a}{b"}', '{"code":"[1,]","more":"{,}"}', '{"code":"{"}'),
+    *('{"code":"// no comment"}', '{"code":"it\'s \\"quoted\\""}', '{"code":"```json"}'),
 ]
-
-
-@pytest.mark.thorough(keep=2, per="{wire}")
-@WITH_TEXT
-@pytest.mark.parametrize("text", SOUND)
-def test_REP_02_valid_arguments_are_never_changed(wire: str, streamed: bool, text: str) -> None:
-    sound = only(respond(wire, streamed, [("a", "f", text)]))
-    assert (sound.arguments, sound.arguments_text, sound.status) == (json.loads(text), text, "complete")
-    assert repairs(sound) == [Repaired((sound,))] * 4
-
-
 BROKEN = ['{"a": 1, " b: 2}"x', '{"a": "it"s"}', "{'a': 1}", '{"a": 1} trailing', '{"a" 1}']
 
 
-@pytest.mark.thorough(keep=1, per="{wire}")
 @WITH_TEXT
-@pytest.mark.parametrize("text", BROKEN)
-def test_REP_03_unrepairable_arguments_are_invalid_and_kept_as_text(wire: str, streamed: bool, text: str) -> None:
-    response = respond(wire, streamed, [("a", "f", text), ("b", "f", "{}")])
-    broken = response.calls[0]
-    assert (broken.arguments, broken.arguments_text, broken.status) == (None, text, "invalid")
-    chosen = select(response)
-    assert ([ref.id for ref in chosen.rejected], [ref.id for ref in chosen.kept]) == (["a"], ["b"])
-    assert repairs(broken) == [Repaired((broken,))] * 4
+def test_REP_02_REP_03_valid_arguments_and_those_beyond_repair_are_never_changed(wire: str, streamed: bool) -> None:
+    for text in SOUND:
+        sound = only(respond(wire, streamed, [("a", "f", text)]))
+        assert (sound.arguments, sound.arguments_text, sound.status) == (json.loads(text), text, "complete")
+        assert_unchanged(sound)
+    for text in BROKEN:
+        response = respond(wire, streamed, [("a", "f", text), ("b", "f", "{}")])
+        broken = response.calls[0]
+        assert (broken.arguments, broken.arguments_text, broken.status) == (None, text, "invalid")
+        chosen = select(response)
+        assert ([ref.id for ref in chosen.rejected], [ref.id for ref in chosen.kept]) == (["a"], ["b"])
+        assert_unchanged(broken)
 
 
-# What the repairs do, and where they stop (asked for by ARG-04, ARG-05, NAME-04, NAME-05)
+# The repairs on request (ARG-04, ARG-05, NAME-04, NAME-05), and their limits
 
 
 def test_unwrapping_arguments_changes_nothing_else() -> None:
-    given = ToolCall("a", "f", None, '"{\\"x\\":1}"', "invalid", "function", "fc_1", "ns", {"type": "direct"}, {"k": 1})
-    expected = ToolCall(
-        "a", "f", {"x": 1}, '{"x":1}', "complete", "function", "fc_1", "ns", {"type": "direct"}, {"k": 1}
+    more: Any = ("function", "fc_1", "ns", {"type": "direct"}, {"k": 1})
+    assert unwrap_arguments(ToolCall("a", "f", None, '"{\\"x\\":1}"', "invalid", *more)) == Repaired(
+        (ToolCall("a", "f", {"x": 1}, '{"x":1}', "complete", *more),), "unwrapped the arguments of f from a JSON string"
     )
-    assert unwrap_arguments(given) == Repaired((expected,), "unwrapped the arguments of f from a JSON string")
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        call('"{\\"x\\":1"', status="invalid"),  # what is inside was cut
-        call('"\\"{}\\""', status="invalid"),  # encoded three times: once is enough
-        call('"[1]"', status="invalid"),
-        call('""', status="invalid"),
-        call('"null"', status="invalid"),
-        call('"{\\"x\\": NaN}"', status="invalid"),
-        call('"{}"', status="invalid", name=""),
-        call('"{}"', status="invalid", kind="unresolved"),
-        call('"{}"', status="complete", kind="custom"),
-    ],
-)
+#: A string that holds no object, or was cut; an object encoded three times; a call that is not a function's.
+NOT_WRAPPED = [
+    *(
+        call(text, status="invalid")
+        for text in ('"{\\"x\\":1"', '"\\"{}\\""', '"[1]"', '""', '"null"', '"{\\"x\\": NaN}"')
+    ),
+    call('"{}"', status="invalid", name=""),
+    call('"{}"', status="invalid", kind="unresolved"),
+    call('"{}"', status="complete", kind="custom"),
+]
+
+
+@pytest.mark.parametrize("given", NOT_WRAPPED, ids=lambda given: f"{given.kind} {given.arguments_text}")
 def test_unwrapping_arguments_accepts_only_one_object_in_one_string(given: ToolCall) -> None:
     assert unwrap_arguments(given) == Repaired((given,))
 
@@ -165,15 +141,9 @@ def test_unwrapping_fields_follows_the_schema(arguments: dict[str, Any], expecte
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"text": "[1]"},
-        {"either": "[1]"},
-        {"any": "[1]"},
-        {"list": '{"a":1}'},  # an object is not an array
-        {"list": "[1"},
-        {"list": "one, two"},
-        {"maybe": None},
-        {"list": [{"at": [1]}]},
-        {"point": "null"},
+        *({name: "[1]"} for name in ("text", "either", "any")),
+        *({"list": text} for text in ('{"a":1}', "[1", "one, two")),
+        *({"maybe": None}, {"list": [{"at": [1]}]}, {"point": "null"}),
     ],
 )
 def test_unwrapping_fields_changes_only_fields_that_the_schema_requires(arguments: dict[str, Any]) -> None:
@@ -181,71 +151,58 @@ def test_unwrapping_fields_changes_only_fields_that_the_schema_requires(argument
     assert unwrap_fields(given, DEEP) == Repaired((given,))
 
 
-def test_unwrapping_fields_handles_a_circular_schema() -> None:
+@pytest.mark.parametrize("ref", ["#/properties/a", "https://elsewhere.example/a"])
+def test_unwrapping_fields_handles_a_circular_and_a_foreign_schema(ref: str) -> None:
     given = call('{"a":"[1]"}', {"a": "[1]"})
-    assert unwrap_fields(given, {"properties": {"a": {"$ref": "#/properties/a"}}}) == Repaired((given,))
-    assert unwrap_fields(given, {"properties": {"a": {"$ref": "https://elsewhere.example/a"}}}) == Repaired((given,))
+    assert unwrap_fields(given, {"properties": {"a": {"$ref": ref}}}) == Repaired((given,))
 
 
-def parallel(*uses: Any, name: str = "multi_tool_use.parallel") -> ToolCall:
+def parallel(*uses: Any, name: str = PARALLEL) -> ToolCall:
+    """A call of the pseudo tool."""
     arguments = {"tool_uses": list(uses)}
     return call(json.dumps(arguments), arguments, name=name)
 
 
+USE = {"recipient_name": "f", "parameters": {"x": 1}}
+
+
 def test_unwrapped_calls_keep_the_id_of_the_original_call() -> None:
-    uses = [{"recipient_name": name, "parameters": {"x": 1}} for name in ("functions.f", "g")]
-    assert unwrap_parallel(parallel(*uses)) == Repaired(
-        (
-            ToolCall("a_0", "f", {"x": 1}, '{"x":1}', extra={"unwrapped_from": "a"}),
-            ToolCall("a_1", "g", {"x": 1}, '{"x":1}', extra={"unwrapped_from": "a"}),
-        ),
-        "unwrapped 2 calls from multi_tool_use.parallel",
-    )
+    more: dict[str, Any] = {"extra": {"unwrapped_from": "a"}}
+    inner = tuple(ToolCall(f"a_{n}", name, {"x": 1}, '{"x":1}', **more) for n, name in enumerate("fg"))
+    given = parallel({**USE, "recipient_name": "functions.f"}, {**USE, "recipient_name": "g"})
+    assert unwrap_parallel(given) == Repaired(inner, "unwrapped 2 calls from multi_tool_use.parallel")
+    assert unwrap_parallel(given, [PARALLEL]) == Repaired((given,))  # a declared tool of this name
 
 
 @pytest.mark.parametrize(
     "given",
     [
         parallel(),
-        parallel({"recipient_name": "f", "parameters": {}}, {"parameters": {}}),
-        parallel({"recipient_name": "f", "parameters": "{}"}),
-        parallel({"recipient_name": "functions.", "parameters": {}}),
+        parallel(USE, {"parameters": {}}),
+        parallel({**USE, "parameters": "{}"}),
+        parallel({**USE, "recipient_name": "functions."}),
         parallel("f"),
-        parallel({"recipient_name": "f", "parameters": {}}, name="other"),
-        call("{}", {}, name="multi_tool_use.parallel"),
-        call("{", None, "invalid", "multi_tool_use.parallel"),
+        parallel(USE, name="other"),
+        call("{}", {}, name=PARALLEL),
+        call("{", None, "invalid", PARALLEL),
     ],
+    ids=lambda given: f"{given.name} {given.arguments_text}",
 )
 def test_unwrapping_calls_accepts_all_or_none(given: ToolCall) -> None:
     assert unwrap_parallel(given) == Repaired((given,))
 
 
-def test_a_declared_tool_named_like_the_pseudo_tool_is_not_unwrapped() -> None:
-    given = parallel({"recipient_name": "f", "parameters": {}})
-    assert unwrap_parallel(given, ["multi_tool_use.parallel"]) == Repaired((given,))
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("ls<|channel|>commentary", "ls"),
-        ("ls<|constrain|>json", "ls"),
-        ("functions.ls<|channel|>", "ls"),
-        ("<|start|>ls", "ls"),
-        ("functions.ls", "ls"),
-        ("ls", None),
-        ("rm<|channel|>commentary", None),
-        ("lsx", None),
-        ("", None),
-        ("<|channel|>", None),
-    ],
-)
-def test_only_declared_names_are_suggested(name: str, found: str | None) -> None:
-    assert suggest_name(name, ["ls", "cat"]) == found
-
-
-def test_strip_name_changes_only_the_name() -> None:
-    given = call("[", None, "invalid", "f<|channel|>commentary")
-    assert strip_name(given, ["f"]) == Repaired(
+def test_only_declared_names_are_suggested() -> None:
+    for name in (
+        "ls<|channel|>commentary",
+        "ls<|constrain|>json",
+        "functions.ls<|channel|>",
+        "<|start|>ls",
+        "functions.ls",
+    ):
+        assert suggest_name(name, ["ls", "cat"]) == "ls"
+    for name in ("ls", "rm<|channel|>commentary", "lsx", "", "<|channel|>"):
+        assert suggest_name(name, ["ls", "cat"]) is None
+    assert strip_name(call("[", None, "invalid", "f<|channel|>commentary"), ["f"]) == Repaired(
         (call("[", None, "invalid", "f"),), "took 'f<|channel|>commentary' for f"
     )
