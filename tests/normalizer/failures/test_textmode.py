@@ -1,4 +1,4 @@
-"""Failures of classes text-mode, server-parse and whole-in-one, where the calls are in the model's words."""
+"""Failures of classes text-mode, server-parse and whole-in-one, where the calls are in the model's text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.textmode.texts import TAGGED, dialects, joined, page_calls
-from tests.normalizer.textmode.texts import scanned as said
-from tests.support.decoding import codes, shapes
-from tests.support.events import anthropic_body, chat_body, chunk, cut, sse
+from tests.normalizer.textmode.texts import TAGGED, page_calls
+from tests.support.building import anthropic_body, chat_body, chunk, codes, cut, shapes, sse
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
-from toolparity.normalizer.textmode.scanner import THINKING
+from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
+from toolparity.normalizer.textmode.scan_events import CallParsed, ScanEvent, TextFragment
+from toolparity.normalizer.textmode.scanner import THINKING, Scanner
 
 
 def answer(text: str, finish: str = "stop") -> Response:
@@ -25,42 +25,30 @@ def read(text: str, dialect: str | None, finish: str = "stop", **options: Any) -
     return read_response(answer(text, finish), dialect, limit=options.pop("limit", None), **options)
 
 
-def streamed(text: str, dialect: str, size: int) -> Response:
+def streamed(text: str, dialect: str, size: int, **delta: Any) -> Response:
     decoder = StreamDecoder("openai.chat")
     for piece in cut(text, size):
-        decoder.feed(sse(chunk(content=piece)))
+        decoder.feed(sse(chunk(content=piece, **delta)))
     decoder.feed(sse(chunk(finish="stop"), done=True))
     return read_response(decoder.finish(), dialect, limit=None)
 
 
-#: One call in each dialect, as the models write them.
-ONE = {
-    "tool-xml": "<tool:f>\n<param:x>a</param:x>\n</tool:f>",
-    "invoke": '<function_calls>\n<invoke name="f">\n<parameter name="x">a</parameter>\n</invoke>\n</function_calls>',
-    "dsml": "".join(
-        f"{mark}\uff5cDSML\uff5c{rest}"
-        for mark, rest in (
-            ("<", "function_calls>\n"),
-            ("<", 'invoke name="f">\n'),
-            ("<", 'parameter name="x" string="true">a'),
-            ("</", "parameter>\n"),
-            ("</", "invoke>\n"),
-            ("</", "function_calls>"),
-        )
-    ),
+def scan(dialect: str, *pieces: str) -> tuple[list[ScanEvent], Scanner]:
+    """The events of a text in pieces, and the scanner after them."""
+    scanner = Scanner((DIALECTS[dialect],), tool_schemas(None))
+    return [*(event for piece in pieces for event in scanner.feed(piece)), *scanner.finish(())], scanner
+
+
+#: One call in each dialect, as the models write them: some put tags on lines.
+ONE = page_calls()
+ONE |= {name: ONE[name].replace("><", ">\n<") for name in ("tool-xml", "invoke", "dsml")}
+ONE |= {
     "qwen-coder": "<tool_call>\n<function=f>\n<parameter=x>\na\n</parameter>\n</function>\n</tool_call>",
     "glm": "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
     "hermes": '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>',
-    "llama": '<|python_tag|>{"name": "f", "parameters": {"x": "a"}}',
-    "mistral": '[TOOL_CALLS]f[ARGS]{"x": "a"}',
-    "deepseek": "<\uff5ctool▁calls▁begin\uff5c><\uff5ctool▁call▁begin\uff5c>f<\uff5ctool▁sep\uff5c>"
-    '{"x": "a"}<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>',
-    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
-    '{"x": "a"}<|tool_call_end|><|tool_calls_section_end|>',
-    "harmony": '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"x": "a"}<|call|>',
 }
-ONE = page_calls() | ONE
 F = [("f", {"x": "a"}, "complete")]
+every_dialect = pytest.mark.parametrize("dialect", ONE)
 
 
 def holding(dialect: str, value: str) -> str:
@@ -76,38 +64,32 @@ def test_every_dialect_has_a_sample() -> None:
 # whole-in-one
 
 
-@pytest.mark.thorough(keep=1, per="{dialect}")
-@pytest.mark.parametrize("dialect", ONE)
-@pytest.mark.parametrize("size", [1, 2, 7, 10_000])
-def test_ONE_01_several_calls_in_one_delta_equal_those_of_many_deltas(dialect: str, size: int) -> None:
-    text = f"Both: {ONE[dialect]}\n{ONE[dialect]}"
-    response = streamed(text, dialect, size)
-    assert shapes(response) == F + F
-    assert response.choices[0].blocks == read(text, dialect).choices[0].blocks
+@every_dialect
+def test_ONE_01_ONE_03_calls_and_the_text_around_them_are_kept_in_order(dialect: str) -> None:
+    text = f"First. {ONE[dialect]} Then. {ONE[dialect]} Last."
+    whole = read(text, dialect)
+    assert shapes(whole) == F + F
+    assert [block.text if isinstance(block, Text) else block.name for block in whole.choices[0].blocks] == [  # type: ignore[union-attr]
+        *("First. ", "f", " Then. ", "f", " Last."),
+    ]
+    for size in (1, 7, 10_000):
+        assert streamed(text, dialect, size).choices[0].blocks == whole.choices[0].blocks
 
 
-@pytest.mark.parametrize("dialect", ONE)
+@every_dialect
 def test_ONE_02_a_marker_split_anywhere_is_recognized_without_leaking(dialect: str) -> None:
     text = ONE[dialect]
-    for at in range(1, len(text)):
-        steps, _ = said(dialect, [text[:at], text[at:]])
-        assert joined(steps) == said(dialect, [text])[0], text[:at]
+    for at in range(len(text)):
+        events, _ = scan(dialect, text[:at], text[at:])
+        assert "".join(event.text for event in events if isinstance(event, TextFragment)) == "", text[:at]
+        assert sum(isinstance(event, CallParsed) for event in events) == 1
     assert shapes(read(text, dialect)) == F
-    assert read(text, dialect).text == ""
-
-
-@pytest.mark.parametrize("dialect", ONE)
-def test_ONE_03_text_before_between_and_after_calls_is_kept_in_order(dialect: str) -> None:
-    text = f"First. {ONE[dialect]} Then. {ONE[dialect]} Last."
-    for response in (read(text, dialect), streamed(text, dialect, 3)):
-        said_or_called = [b.text if isinstance(b, Text) else b.name for b in response.choices[0].blocks]  # type: ignore[union-attr]
-        assert said_or_called == ["First. ", "f", " Then. ", "f", " Last."]
 
 
 # server-parse
 
 
-@pytest.mark.parametrize("dialect", ONE)
+@every_dialect
 def test_RSN_01_markup_that_a_server_left_in_the_text_is_reported(dialect: str) -> None:
     response = report(answer(ONE[dialect]))
     assert codes(response) == ["leaked-markup"]
@@ -116,46 +98,45 @@ def test_RSN_01_markup_that_a_server_left_in_the_text_is_reported(dialect: str) 
     assert shapes(read(ONE[dialect], None)) == F
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 5])
-@pytest.mark.parametrize("dialect", ["hermes", "mistral"])
+@pytest.mark.parametrize(
+    ("dialect", "count"), [("hermes", 0), *((name, count) for name in ("hermes", "mistral") for count in (1, 2, 5))]
+)
 def test_FIRST_03_a_list_of_calls_may_have_any_number(dialect: str, count: int) -> None:
     calls = json.dumps([{"name": "f", "arguments": {"x": "a"}}] * count)
     text = f"<tool_call>{calls}</tool_call>" if dialect == "hermes" else f"[TOOL_CALLS]{calls}"
-    if count or dialect == "hermes":
-        assert shapes(read(text, dialect)) == F * count
+    assert shapes(read(text, dialect)) == F * count
 
 
 # text-mode
 
 
-@pytest.mark.parametrize(
-    "text", ['<tool_call>{"name": "f", "arguments": {"x": "a', '<tool_call>\n{"name": "f"', "<tool_call>"]
-)
-def test_TXT_01_an_unclosed_call_is_reported_as_a_call_and_not_as_text(text: str) -> None:
-    response = read(text, "hermes")
-    (call,) = response.calls
-    assert call.status in ("truncated", "invalid")
-    assert call.name == ("f" if '"f"' in text else "")
-    assert "closer-missing" in codes(response)
-    assert response.text == ""
-    assert select(response).kept == []
-
-
-@pytest.mark.parametrize("dialect", ONE)
+@every_dialect
 def test_TXT_01_text_that_ends_at_any_point_inside_a_call_executes_nothing(dialect: str) -> None:
     whole = ONE[dialect]
-    opened = next(at for at in range(len(whole)) if said(dialect, [whole[:at]])[1].has_markup)
+    opened = next(at for at in range(len(whole)) if scan(dialect, whole[:at])[1].has_markup)
     for at in range(opened, len(whole)):
         response = read(whole[:at], dialect, "length")
-        kept = select(response).kept
-        assert kept == [] or shapes(response) == F, whole[:at]
+        assert select(response).kept == [] or shapes(response) == F, whole[:at]
 
 
-def test_TXT_01_a_call_with_complete_json_runs_without_its_closing_tag_unless_truncated() -> None:
-    text = '<tool_call>{"name": "f", "arguments": {"x": "a"}}'
-    assert shapes(read(text, "hermes")) == F
-    assert "closer-missing" in codes(read(text, "hermes"))
-    assert shapes(read(text, "hermes", "length")) == [("f", None, "truncated")]
+@pytest.mark.parametrize(
+    ("text", "finish", "expected"),
+    [
+        ('<tool_call>{"name": "f", "arguments": {"x": "a', "stop", ("f", "truncated")),
+        ('<tool_call>\n{"name": "f"', "stop", ("f", "truncated")),
+        ("<tool_call>", "stop", ("", "invalid")),
+        ('<tool_call>{"name": "f", "arguments": {"x": "a"}}', "length", ("f", "truncated")),
+        ('<tool_call>{"name": "f", "arguments": {"x": "a"}}', "stop", ("f", "complete")),
+    ],
+)
+def test_TXT_01_an_unclosed_call_is_a_call_and_runs_only_if_it_is_whole(
+    text: str, finish: str, expected: tuple[str, str]
+) -> None:
+    response = read(text, "hermes", finish)
+    assert [(call.name, call.status) for call in response.calls] == [expected]
+    assert "closer-missing" in codes(response)
+    assert response.text == ""
+    assert len(select(response).kept) == (expected[1] == "complete")
 
 
 @pytest.mark.parametrize(
@@ -176,17 +157,17 @@ def test_TXT_03_a_value_that_contains_a_closing_tag_is_kept_unchanged(dialect: s
 
 
 @pytest.mark.parametrize("dialect", TAGGED)
-@pytest.mark.parametrize("end", ["parameter", "call", "both"])
-def test_TXT_03_an_ambiguous_value_never_executes_a_call_inside_it(dialect: str, end: str) -> None:
-    """A value with the closing tags of the dialect itself, and another call behind them: no reading is certain."""
+def test_TXT_03_an_ambiguous_value_never_executes_a_call_inside_it(dialect: str) -> None:
+    """A value with the closing tags of the dialect itself, and another call after them: no reading is certain."""
     behind = ONE[dialect].partition("a\n" if dialect == "qwen-coder" else "a<")[2]
     first = behind.index(">") + 1
-    inside = {"parameter": behind[:first], "call": behind[first:], "both": behind}[end]
-    value = f"a{'<' if dialect != 'qwen-coder' and end != 'call' else ''}{inside} {holding(dialect, 'evil')} z"
-    response = read(holding(dialect, value), dialect)
-    for ref in select(response).kept:
-        (call,) = [c for c in response.calls if c.id == ref.id]
-        assert (call.name, call.arguments) == ("f", {"x": value})
+    for inside in (behind[:first], behind[first:], behind):
+        opening = "<" if dialect != "qwen-coder" and inside != behind[first:] else ""
+        value = f"a{opening}{inside} {holding(dialect, 'evil')} z"
+        response = read(holding(dialect, value), dialect)
+        for ref in select(response).kept:
+            (call,) = [call for call in response.calls if call.id == ref.id]
+            assert (call.name, call.arguments) == ("f", {"x": value})
 
 
 @pytest.mark.parametrize(
@@ -203,8 +184,7 @@ def test_TXT_03_an_ambiguous_value_never_executes_a_call_inside_it(dialect: str,
 )
 def test_TXT_03_a_superfluous_closing_tag_makes_the_calls_ambiguous(dialect: str, value: str) -> None:
     response = read(holding(dialect, value), dialect)
-    assert len(response.calls) == 2
-    assert select(response).kept == []
+    assert (len(response.calls), select(response).kept) == (2, [])
     assert "markup-ambiguous" in codes(response)
 
 
@@ -217,64 +197,55 @@ def test_TXT_04_a_parameter_closed_with_a_wrong_tag_is_invalid(with_schema: bool
     schema = {"properties": {"content": {"type": "string"}, "metadata": {"type": "string"}}}
     response = read(text, "invoke", tools=[{"name": "write", "parameters": schema}] if with_schema else None)
     assert shapes(response) == [("write", None, "invalid")]
-    (why,) = [f.message for f in response.findings if f.code == "markup-malformed"]
+    (why,) = [finding.message for finding in response.findings if finding.code == "markup-malformed"]
     assert "'content' has no closing tag" in why
     assert "metadata" in why
     assert select(response).kept == []
 
 
-@pytest.mark.parametrize("dialect", ONE)
-def test_TXT_05_an_example_in_code_is_not_a_call(dialect: str) -> None:
-    for text in (
-        f"Write it so:\n```xml\n{ONE[dialect]}\n```\nand wait.",
-        f"~~~\n{ONE[dialect]}\n~~~",
-        f"Begin with `{ONE[dialect]}`.",
-    ):
+@every_dialect
+def test_TXT_05_an_example_in_code_or_in_a_parameter_is_not_a_call(dialect: str) -> None:
+    for frame in ("Write it so:\n```xml\n{}\n```\nand wait.", "~~~\n{}\n~~~", "Begin with `{}`."):
+        text = frame.replace("{}", ONE[dialect])
         response = read(text, dialect)
-        assert response.calls == []
-        assert response.text == text
-        assert set(codes(response)) <= {"markup-in-code", "stray-markup"}
+        assert (response.calls, response.text) == ([], text)
         assert "markup-in-code" in codes(response)
+        assert set(codes(response)) <= {"markup-in-code", "stray-markup"}
         assert report(answer(text)).findings == ()
+    if dialect in TAGGED:
+        inner = ONE[dialect].replace("param:x", "param:y")
+        assert shapes(read(holding(dialect, inner), dialect)) == [("f", {"x": inner}, "complete")]
 
 
-@pytest.mark.parametrize("dialect", TAGGED)
-def test_TXT_05_an_example_inside_a_parameter_is_part_of_its_value(dialect: str) -> None:
-    inner = ONE[dialect].replace("param:x", "param:y")
-    response = read(holding(dialect, inner), dialect)
-    assert shapes(response) == [("f", {"x": inner}, "complete")]
+MARKUP = [
+    ("<bash><parameter=command>ls</parameter></function>", "bare-tags"),
+    ("<bash>\n<parameter name=command>ls</parameter></bash>", "bare-tags"),
+    ("&lt;tool_call&gt;{}&lt;/tool_call&gt;", "hermes"),
+    ('&lt;invoke name="f"&gt;', "invoke"),
+    ("&lt;tool:f&gt;", "tool-xml"),
+    ("I should call it.\n</thinking>\nOn it.", "thinking"),
+    ("<minimax:tool_call>", "minimax"),
+    ('{"name": "f", "arguments": {}}', "bare-json"),
+    (' [{"type": "function", "name": "f", "parameters": {"a": [1]}}]\n', "bare-json"),
+]
+NO_CALLS = [
+    '{"name": "Ada", "age": 36}',
+    '{"name": "f", "arguments": {}} it is',
+    '{"name": "f", "arguments": []}',
+    "[]",
+    "{",
+]
 
 
-@pytest.mark.thorough(keep=1, per="{dialect}")
-@pytest.mark.parametrize(
-    ("text", "dialect"),
-    [
-        ("<bash><parameter=command>ls</parameter></function>", "bare-tags"),
-        ("<bash>\n<parameter name=command>ls</parameter></bash>", "bare-tags"),
-        ("&lt;tool_call&gt;{}&lt;/tool_call&gt;", "hermes"),
-        ('&lt;invoke name="f"&gt;', "invoke"),
-        ("&lt;tool:f&gt;", "tool-xml"),
-        ("I should call it.\n</thinking>\nOn it.", "thinking"),
-        ("<minimax:tool_call>", "minimax"),
-        ('{"name": "f", "arguments": {}}', "bare-json"),
-        (' [{"type": "function", "name": "f", "parameters": {"a": [1]}}]\n', "bare-json"),
-        *((text, name) for name, text in ONE.items()),
-    ],
-)
-def test_TXT_06_markup_of_every_known_dialect_is_reported_even_if_malformed(text: str, dialect: str) -> None:
-    assert dialect in [leak.dialect for leak in detect(text)]
-    assert "leaked-markup" in codes(report(answer(text)))
+def test_TXT_06_markup_of_every_known_dialect_is_reported_even_if_malformed() -> None:
+    for text, dialect in (*MARKUP, *((text, name) for name, text in ONE.items())):
+        assert dialect in [leak.dialect for leak in detect(text)]
+        assert "leaked-markup" in codes(report(answer(text)))
+    for text in NO_CALLS:
+        assert detect(text) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"name": "Ada", "age": 36}', '{"name": "f", "arguments": {}} it is', '{"name": "f", "arguments": []}', "[]", "{"],
-)
-def test_TXT_06_json_that_is_not_a_call_is_not_a_leak(text: str) -> None:
-    assert detect(text) == []
-
-
-@pytest.mark.parametrize("dialect", ONE)
+@every_dialect
 def test_TXT_07_a_draft_in_the_reasoning_is_not_a_call(dialect: str) -> None:
     real = ONE[dialect]
     draft = holding(dialect, "draft") if dialect in TAGGED else re.sub(r'(?<=[">])a(?=["<\]])', "draft", real)
@@ -287,27 +258,19 @@ def test_TXT_07_a_draft_in_the_reasoning_is_not_a_call(dialect: str) -> None:
     ):
         for limit in (None, 1):
             response = read(text, dialect, limit=limit)
-            assert shapes(response) == F, text
+            assert (shapes(response), response.text) == (F, ""), text
             assert "call-in-reasoning" in codes(response)
-            assert response.text == ""
 
 
-@pytest.mark.parametrize("dialect", ONE)
-def test_TXT_08_a_call_that_appears_only_in_the_reasoning_is_reported(dialect: str) -> None:
-    message = {"role": "assistant", "content": None, "reasoning_content": f"I call it. {ONE[dialect]}"}
-    body = {
-        "id": "c",
-        "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-    response = normalize(json.dumps(body).encode(), "openai.chat")
+@every_dialect
+def test_TXT_08_a_call_that_appears_only_in_the_reasoning_is_reported_and_read_on_request(dialect: str) -> None:
+    response = normalize(chat_body(reasoning_content=f"I call it. {ONE[dialect]}", finish="stop"), "openai.chat")
     assert "call-in-reasoning" in codes(report(response))
     unread = read_response(response, dialect)
     assert unread.calls == []
     assert "call-in-reasoning" in codes(unread)
     taken = read_response(response, dialect, reasoning="read")
-    assert shapes(taken) == F
-    assert taken.choices[0].stop.reason == "tool_calls"
+    assert (shapes(taken), taken.choices[0].stop.reason) == (F, "tool_calls")
 
 
 def test_TXT_08_unclosed_reasoning_executes_nothing() -> None:
@@ -326,28 +289,20 @@ def test_MIS_01_consecutive_calls_and_the_text_after_them_are_separated() -> Non
 # parse
 
 
-def test_BED_04_an_answer_of_only_calls_is_not_empty() -> None:
+def test_BED_04_EMPTY_02_an_answer_of_only_calls_in_text_is_not_empty() -> None:
     body = anthropic_body({"type": "text", "text": ONE["invoke"]}, stop="end_turn")
-    response = read_response(normalize(json.dumps(body).encode(), "anthropic.messages"), "invoke")
-    assert shapes(response) == F
-    assert response.error is None
-    assert [ref.name for ref in select(response).kept] == ["f"]
-
-
-def test_EMPTY_02_empty_lists_of_native_calls_do_not_hide_calls_in_text() -> None:
-    events = [chunk(content=piece) for piece in cut(ONE["hermes"], 5)]
-    for event in events:
-        event["choices"][0]["delta"]["tool_calls"] = []
-    decoder = StreamDecoder("openai.chat")
-    decoder.feed(sse(*events, chunk(finish="stop"), done=True))
-    assert shapes(read_response(decoder.finish(), "hermes")) == F
+    for response in (
+        read_response(normalize(json.dumps(body).encode(), "anthropic.messages"), "invoke"),
+        streamed(ONE["hermes"], "hermes", 5, tool_calls=[]),
+    ):
+        assert (shapes(response), response.error) == (F, None)
+        assert [ref.name for ref in select(response).kept] == ["f"]
 
 
 def test_a_dialect_does_not_read_calls_of_another_dialect() -> None:
-    """What one dialect takes for a call is words for the others, unless they share their tags."""
+    """The call of one dialect is text for the others, unless they share their tags."""
     shared = [{"hermes", "glm", "qwen-coder", "hunyuan"}, {"minimax-m3", "hermes"}, {"minimax-m3", "invoke"}]
     for name, text in ONE.items():
         for other in ONE:
             if name != other and not any({name, other} <= both for both in shared):
                 assert read(text, other).calls == [], (name, other)
-    assert [len(dialects(name)) for name in ("hermes", None)] == [1, len(ONE)]
