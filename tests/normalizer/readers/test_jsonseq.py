@@ -15,57 +15,69 @@ from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import JsonLinesReader, StreamEvent, sniff
 from toolparity.normalizer.readers.jsonseq import JsonArrayReader
 
+CAP = 1 << 20
 
-def read(*pieces: bytes, cap: int = 1 << 20, array: bool = False) -> tuple[list[StreamEvent], list[str]]:
-    """All items, and the codes of all problems."""
+
+def read(*pieces: bytes, cap: int = CAP, array: bool = False) -> tuple[list[bytes], list[str]]:
+    """All payloads, and the codes of all problems."""
     reader = JsonArrayReader(cap) if array else JsonLinesReader(cap)
-    items = [item for piece in pieces for item in reader.feed(piece)] + reader.close()
-    return items, [code for code, _ in reader.problems]
+    items: list[StreamEvent] = [item for piece in pieces for item in reader.feed(piece)] + reader.close()
+    return [payload for _, payload in items], [code for code, _ in reader.problems]
 
 
-def singles(body: bytes) -> list[bytes]:
-    return [body[at : at + 1] for at in range(len(body))]
+def cut(body: bytes, size: int) -> list[bytes]:
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def fast(reader: JsonLinesReader, piece: bytes) -> list[bytes]:
+    """The payloads of a piece, from the fast path if it takes the piece."""
+    of_fast_path = reader.run(piece)
+    return [payload for _, payload in reader.feed(piece)] if of_fast_path is None else of_fast_path
 
 
 A, B = b'{"a":1}', b'{"b":[{"c":2}]}'
-ITEMS: list[StreamEvent] = [(None, A), (None, B)]
+PRETTY = json.dumps({"choices": [{"message": {"content": "a\nb"}}]}, indent=2).encode()
+#: A stream -> its payloads and the codes of its problems.
+STREAMS: dict[str, tuple[bytes, list[bytes], list[str]]] = {
+    **{
+        f"objects separated by {between!r}": (A + between + B, [A, B], [])
+        for between in (b"\n", b"\r\n", b"", b" ", b"\n\n", b",\n", b"\x1e")
+    },
+    "a pretty-printed body": (PRETTY, [PRETTY], []),
+    "a sentinel": (A + b"\n[DONE]\n", [A, b"[DONE]"], []),
+    "a sentinel of server-sent events": (A + b"\ndata: [DONE]\n", [A, b"[DONE]"], []),
+    "text between and after": (A + b"\nupstream failed\n" + B + b"\nbye", [A, B], ["raw-text-in-stream"] * 2),
+    "half an object": (A + b"\n" + B[:-1], [A, B[:-1]], ["unterminated-event"]),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_objects_are_separated_whatever_is_between_them(name: str) -> None:
+    body, payloads, problems = STREAMS[name]
+    assert read(body) == read(*cut(body, 1)) == (payloads, problems)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_objects_of_an_array_are_returned_one_by_one(indent: int | None) -> None:
+    body = json.dumps([{"a": 1}, {"b": [{"c": 2}]}], indent=indent).encode()
+    payloads, problems = read(body, array=True)
+    assert ([json.loads(payload) for payload in payloads], problems) == ([{"a": 1}, {"b": [{"c": 2}]}], [])
+    assert read(*cut(body, 1), array=True) == (payloads, [])
+
+
 TRICKY = [
-    {"text": "} ] { ["},
-    {"text": 'a "quoted" word'},
-    {"text": "\\"},
-    {"text": '\\"}'},
-    {"text": "\\\\"},
-    {"text": "東京 🗼"},
+    *({"text": text} for text in ("} ] { [", 'a "quoted" word', "\\", '\\"}', "\\\\", "東京 🗼")),
     {"deep": {"er": [{"and": [{}]}, [], "]"]}},
 ]
 
 
-@pytest.mark.parametrize("between", [b"\n", b"\r\n", b"", b" ", b"\n\n", b",\n", b"\x1e"])
-def test_objects_are_told_apart_whatever_stands_between_them(between: bytes) -> None:
-    body = A + between + B
-    assert read(body) == (ITEMS, [])
-    assert read(*singles(body)) == (ITEMS, [])
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_the_objects_of_an_array_are_given_one_by_one(indent: int | None) -> None:
-    body = json.dumps([{"a": 1}, {"b": [{"c": 2}]}], indent=indent).encode()
-    items, problems = read(body, array=True)
-    assert [json.loads(data) for _, data in items] == [{"a": 1}, {"b": [{"c": 2}]}]
-    assert problems == []
-    assert read(*singles(body), array=True) == (items, [])
-
-
 @pytest.mark.parametrize("array", [False, True])
 def test_braces_quotes_and_escapes_inside_strings_split_nothing(array: bool) -> None:
-    body = json.dumps(TRICKY, ensure_ascii=False) if array else "\n".join(map(json.dumps, TRICKY))
-    whole = body.encode()
-    items, problems = read(whole, array=array)
-    assert [json.loads(data) for _, data in items] == TRICKY
-    assert problems == []
-    assert read(*singles(whole), array=array) == (items, [])
-    for at in range(len(whole)):
-        assert read(whole[:at], whole[at:], array=array) == (items, [])
+    body = (json.dumps(TRICKY, ensure_ascii=False) if array else "\n".join(map(json.dumps, TRICKY))).encode()
+    payloads, problems = read(body, array=array)
+    assert ([json.loads(payload) for payload in payloads], problems) == (TRICKY, [])
+    for pieces in (cut(body, 1), *((body[:at], body[at:]) for at in range(len(body)))):
+        assert read(*pieces, array=array) == (payloads, [])
 
 
 VALUES = st.recursive(
@@ -76,113 +88,68 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 OBJECTS = st.lists(st.dictionaries(st.text(alphabet='{}"\\a', max_size=3), VALUES, max_size=3), min_size=1, max_size=4)
-
-
-@given(objects=OBJECTS, array=st.booleans(), between=st.sampled_from(["", "\n", " , "]), data=st.data())
-def test_any_cut_of_any_objects_gives_the_same_items(
-    objects: list[Any], array: bool, between: str, data: st.DataObject
-) -> None:
-    body = (json.dumps(objects) if array else between.join(map(json.dumps, objects))).encode()
-    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=8))})
-    items, problems = read(*(body[a:b] for a, b in itertools.pairwise(places)), array=array)
-    assert [json.loads(data) for _, data in items] == objects
-    assert problems == []
-
-
+CUTS = st.lists(st.integers(0, 400), max_size=8)
 LINES = st.lists(
     st.sampled_from([A + b"\n", B + b"\n", A, A + b"\r\n", b"\n", b"{\n", b"text\n", A + B + b"\n", A + b",\n"]),
     max_size=9,
 )
 
 
-@given(lines=LINES, data=st.data())
-def test_the_fast_path_returns_the_objects_of_the_general_reader(lines: list[bytes], data: st.DataObject) -> None:
-    body = b"".join(lines)
-    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=6))})
-    reader = JsonLinesReader(1 << 20)
-    objects: list[bytes] = []
-    for start, end in itertools.pairwise(places):
-        of_fast_path = reader.run(body[start:end])
-        objects += [item for _, item in reader.feed(body[start:end])] if of_fast_path is None else of_fast_path
-    objects += [item for _, item in reader.close()]
-    items, codes = read(*singles(body))
-    assert (objects, [code for code, _ in reader.problems]) == ([item for _, item in items], codes)
+def edges(body: bytes, cuts: list[int]) -> list[tuple[int, int]]:
+    """The beginnings and ends of pieces."""
+    return list(itertools.pairwise(sorted({0, len(body), *(min(at, len(body)) for at in cuts)})))
 
 
-@given(objects=OBJECTS, between=st.sampled_from([b"\n", b"\r\n", b" , ", b" text ", b"\x1e"]), data=st.data())
-def test_an_object_is_returned_as_soon_as_it_is_complete(
-    objects: list[Any], between: bytes, data: st.DataObject
+@given(objects=OBJECTS, array=st.booleans(), between=st.sampled_from(["", "\n", " , "]), cuts=CUTS)
+def test_any_cut_of_any_objects_gives_the_same_items(
+    objects: list[Any], array: bool, between: str, cuts: list[int]
 ) -> None:
+    body = (json.dumps(objects) if array else between.join(map(json.dumps, objects))).encode()
+    payloads, problems = read(*(body[start:end] for start, end in edges(body, cuts)), array=array)
+    assert ([json.loads(payload) for payload in payloads], problems) == (objects, [])
+
+
+@given(lines=LINES, cuts=CUTS)
+def test_the_fast_path_returns_the_objects_of_the_general_reader(lines: list[bytes], cuts: list[int]) -> None:
+    body = b"".join(lines)
+    reader = JsonLinesReader(CAP)
+    payloads = [payload for start, end in edges(body, cuts) for payload in fast(reader, body[start:end])]
+    payloads += [payload for _, payload in reader.close()]
+    assert (payloads, [code for code, _ in reader.problems]) == read(*cut(body, 1))
+
+
+@given(objects=OBJECTS, between=st.sampled_from([b"\n", b"\r\n", b" , ", b" text ", b"\x1e"]), cuts=CUTS)
+def test_an_object_is_returned_as_soon_as_it_is_complete(objects: list[Any], between: bytes, cuts: list[int]) -> None:
     lines = [json.dumps(value).encode() + between for value in objects]
     body, ends = b"".join(lines), list(itertools.accumulate(map(len, lines)))
-    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=6))})
-    reader, returned = JsonLinesReader(1 << 20), 0
-    for start, end in itertools.pairwise(places):
-        of_fast_path = reader.run(body[start:end])
-        returned += len(reader.feed(body[start:end]) if of_fast_path is None else of_fast_path)
+    reader, returned = JsonLinesReader(CAP), 0
+    for start, end in edges(body, cuts):
+        returned += len(fast(reader, body[start:end]))
         assert returned == sum(complete - len(between) <= end for complete in ends)
 
 
 def test_a_stream_of_lines_stays_on_the_fast_path_wherever_it_is_cut() -> None:
-    body = b"".join(A + b"\n" + B + b"\n" for _ in range(50))
-    for size in range(len(A + B), 3 * len(A + B)):
-        reader = JsonLinesReader(1 << 20)
-        pieces = [body[at : at + size] for at in range(0, len(body), size)]
-        assert [item for piece in pieces for item in reader.run(piece) or []] == [A, B] * 50
-
-
-def test_lines_of_one_object_take_the_fast_path() -> None:
-    assert JsonLinesReader(1 << 20).run(A + b"\n" + B + b"\n") == [A, B]
-
-
-def test_one_whole_body_is_one_item_pretty_printed_or_not() -> None:
-    for indent in (None, 2):
-        body = json.dumps({"choices": [{"message": {"content": "a\nb"}}]}, indent=indent).encode()
-        assert read(body) == ([(None, body)], [])
-        assert read(*singles(body)) == ([(None, body)], [])
-
-
-def test_the_closing_word_of_a_chat_stream_is_an_item() -> None:
-    assert read(A + b"\n[DONE]\n") == ([(None, A), (None, b"[DONE]")], [])
-    assert read(A + b"\ndata: [DONE]\n") == ([(None, A), (None, b"[DONE]")], [])
-
-
-def test_text_between_objects_is_reported() -> None:
-    body = A + b"\nupstream went away\n" + B
-    assert read(body) == (ITEMS, ["raw-text-in-stream"])
-    assert read(*singles(body)) == (ITEMS, ["raw-text-in-stream"])
-    assert read(body + b"\nbye") == (ITEMS, ["raw-text-in-stream"] * 2)
-
-
-def test_an_object_that_is_not_whole_is_handed_on_and_reported() -> None:
-    assert read(A + b"\n" + B[:-1]) == ([(None, A), (None, B[:-1])], ["unterminated-event"])
+    body = (A + b"\n" + B + b"\n") * 50
+    for size in (*range(len(A + B), 3 * len(A + B)), len(body)):
+        reader = JsonLinesReader(CAP)
+        assert [payload for piece in cut(body, size) for payload in reader.run(piece) or []] == [A, B] * 50
 
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
 def test_the_cap_holds_for_each_object_and_wherever_it_is_cut(piece: int) -> None:
-    def feed(body: bytes) -> list[StreamEvent]:
-        return read(*(body[at : at + piece] for at in range(0, len(body), piece)), cap=20)[0]
-
     fits = b'{"a": "' + b"x" * 11 + b'"}'
-    assert len(fits) == 20
-    assert feed(fits * 50) == [(None, fits)] * 50
+    assert read(*cut(fits * 50, piece), cap=len(fits)) == ([fits] * 50, [])
     for too_large in (b'{"a": "' + b"x" * 12 + b'"}', b'{"a": "' + b"x" * 500):
         with pytest.raises(EventTooLarge, match="raise max_event_bytes"):
-            feed(fits + too_large)
+            read(*cut(fits + too_large, piece), cap=len(fits))
 
 
-@pytest.mark.parametrize(
-    ("head", "kind"),
-    [
-        (b'{"a"', JsonLinesReader),
-        (b' \n{"a"', JsonLinesReader),
-        (b"[{", JsonArrayReader),
-        (b"\xef\xbb\xbf[", JsonArrayReader),
-    ],
-)
-def test_the_framing_is_told_by_the_first_character(head: bytes, kind: type) -> None:
-    assert type(sniff(head, 100)) is kind
-    assert sniff(head[:0], 100) is None
+def test_the_first_character_decides_the_framing() -> None:
+    for head in (b'{"a"', b' \n{"a"'):
+        assert type(sniff(head, 100)) is JsonLinesReader
+    for head in (b"[{", b"\xef\xbb\xbf["):
+        assert type(sniff(head, 100)) is JsonArrayReader
+    assert sniff(b"", 100) is None
 
 
 CHUNKS: list[dict[str, Any]] = [
@@ -194,18 +161,15 @@ CHUNKS: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "body",
     [
-        "\n".join(map(json.dumps, CHUNKS)),
-        "".join(map(json.dumps, CHUNKS)),
-        json.dumps(CHUNKS),
-        json.dumps(CHUNKS, indent=1),
-        "\n".join(map(json.dumps, CHUNKS)) + "\n[DONE]\n",
+        *("\n".join(map(json.dumps, CHUNKS)), "".join(map(json.dumps, CHUNKS))),
+        *(json.dumps(CHUNKS), json.dumps(CHUNKS, indent=1), "\n".join(map(json.dumps, CHUNKS)) + "\n[DONE]\n"),
     ],
     ids=["lines", "run together", "array", "pretty array", "lines and [DONE]"],
 )
 def test_a_stream_in_any_of_these_framings_is_one_response(body: str) -> None:
-    for pieces in ([body.encode()], singles(body.encode())):
+    for size in (1, len(body)):
         decoder = StreamDecoder("openai.chat")
-        for piece in pieces:
+        for piece in cut(body.encode(), size):
             decoder.feed(piece)
         response = decoder.finish()
         assert (response.text, response.complete, response.findings) == ("It is sunny.", True, ())
