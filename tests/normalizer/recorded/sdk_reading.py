@@ -1,8 +1,8 @@
-"""What the official SDKs make of a recorded exchange, over their own HTTP path where they have one.
+"""Recorded exchanges read by the official SDKs, over their HTTP path where they have one.
 
 The recorded bytes are served to the real client through a transport that opens no socket, in the pieces in which they
-arrived where that is known; so the SDK's own reading of server-sent events is compared too. Streams in other framings
-(AWS event streams, events one a line) are handed on as server-sent events, since the clients read nothing else.
+arrived where that is known; so how the SDK reads server-sent events is compared too. Streams in other framings
+(AWS event streams, events one a line) are served as server-sent events, since the clients read nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import anthropic
 import boto3
 import cohere
-import google.genai
 import httpx
 import httpx2
 import ollama
@@ -73,9 +72,10 @@ class _Server:
         headers = {"content-type": self.content_type}
         return httpx2.Response(self.status, headers=headers, content=self.body, request=request)
 
-    def plainly(self, request: httpx.Request) -> httpx.Response:
+    def of_httpx(self, request: httpx.Request) -> httpx.Response:
         """The same for an SDK that uses httpx."""
-        return httpx.Response(self.status, content=self.body, request=request)
+        headers = {"content-type": self.content_type}
+        return httpx.Response(self.status, headers=headers, content=self.body, request=request)
 
     def load(self, row: Row) -> None:
         self.status = row.status or 200
@@ -97,69 +97,29 @@ def _as_sse(data: bytes) -> bytes | None:
     assert reader is not None
     events = []
     for name, payload in [*reader.feed(data), *reader.close()]:
-        kind = name
+        kind: Any = name
         with suppress(ValueError):
             found = json.loads(payload)
             kind = kind or (found.get("type") if isinstance(found, dict) else None)
-        events.append(
-            (f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload.replace(b"\n", b" ") + b"\n\n"
-        )
-    return b"".join(events)
+        events.append((f"event: {kind}\n" if kind else "").encode() + b"data: " + payload.replace(b"\n", b" "))
+    return b"\n\n".join([*events, b""])
 
 
 _server = _Server()
 #: The errors of the SDKs for what they cannot read or the provider refuses.
 _REFUSALS = (
-    openai.APIError,
-    anthropic.APIError,
-    ClientError,
-    CohereError,
-    GoogleError,
-    google_errors.APIError,
+    *(openai.APIError, anthropic.APIError, ClientError, CohereError, GoogleError, google_errors.APIError),
     ollama.ResponseError,
 )
-
-
-def _google_server(request: httpx.Request) -> httpx.Response:
-    """The same for the SDK that is built on httpx itself."""
-    headers = {"content-type": _server.content_type}
-    return httpx.Response(_server.status, headers=headers, content=_server.body, request=request)
-
-
-_openai = openai.OpenAI(
-    api_key="none",
-    base_url="http://recorded.invalid/v1",
-    max_retries=0,
-    http_client=httpx2.Client(transport=httpx2.MockTransport(_server)),
-)
-_ollama = ollama.Client("http://recorded.invalid", transport=httpx.MockTransport(_server.plainly))
-_anthropic = anthropic.Anthropic(
-    api_key="none",
-    base_url="http://recorded.invalid",
-    max_retries=0,
-    http_client=httpx2.Client(transport=httpx2.MockTransport(_server)),
-)
-
-_google = google.genai.Client(
-    api_key="none",
-    vertexai=False,
-    http_options=google.genai.types.HttpOptions(
-        base_url="http://recorded.invalid",
-        httpx_client=httpx.Client(transport=httpx.MockTransport(_google_server)),
-        retry_options=google.genai.types.HttpRetryOptions(attempts=1),
-    ),
-)
-
-
-def _cohere_response(request: httpx.Request) -> httpx.Response:
-    """The same for Cohere's SDK, which uses another HTTP library."""
-    headers = {"content-type": _server.content_type}
-    return httpx.Response(_server.status, headers=headers, content=_server.body, request=request)
-
-
-_cohere_http = httpx.Client(transport=httpx.MockTransport(_cohere_response))
-_cohere = cohere.ClientV2("none", base_url="http://recorded.invalid", max_retries=0, httpx_client=_cohere_http)
-_cohere_v1 = cohere.Client("none", base_url="http://recorded.invalid", max_retries=0, httpx_client=_cohere_http)
+_URL = "http://recorded.invalid"
+_http = httpx2.Client(transport=httpx2.MockTransport(_server))
+_httpx = httpx.Client(transport=httpx.MockTransport(_server.of_httpx))
+_openai = openai.OpenAI(api_key="none", base_url=f"{_URL}/v1", max_retries=0, http_client=_http)
+_ollama = ollama.Client(_URL, transport=httpx.MockTransport(_server.of_httpx))
+_anthropic = anthropic.Anthropic(api_key="none", base_url=_URL, max_retries=0, http_client=_http)
+_google = genai.Client(api_key="none", http_options={"base_url": _URL, "httpx_client": _http})
+_cohere = cohere.ClientV2("none", base_url=_URL, max_retries=0, httpx_client=_httpx)
+_cohere_v1 = cohere.Client("none", base_url=_URL, max_retries=0, httpx_client=_httpx)
 
 
 def _answered(request: AWSPreparedRequest, **context: Any) -> AWSResponse:
@@ -179,17 +139,9 @@ _bedrock = boto3.client(
 )
 _bedrock.meta.events.register("before-send.bedrock-runtime", _answered)
 
-_google = genai.Client(
-    api_key="none",
-    http_options={
-        "base_url": "http://recorded.invalid",
-        "httpx_client": httpx2.Client(transport=httpx2.MockTransport(_server)),
-    },
-)
-
 
 def read(row: Row) -> Read:
-    """Raises ProviderError where the provider said so, and what the SDK raises where it cannot read the exchange."""
+    """Raises ProviderError where the exchange is one, and the error of the SDK where it cannot read the exchange."""
     if row.wire == "bedrock.converse":
         _server.body, _server.status = row.data, row.status or 200
     elif row.wire != "xai.grpc":
@@ -236,9 +188,9 @@ def _responses(row: Row) -> Read:
         state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
         response = None
         for event in _openai.responses.create(**request, stream=True):
-            for told in state.handle_event(event):
-                if told.type in ("response.completed", "response.incomplete", "response.failed"):
-                    response = told.response
+            for made in state.handle_event(event):
+                if made.type in ("response.completed", "response.incomplete", "response.failed"):
+                    response = made.response
         if response is None:
             raise ValueError("no terminal event")
     else:
@@ -258,18 +210,17 @@ def _messages(row: Row) -> Read:
     buffers: dict[int, bytes] = {}
     if row.stream:
         for event in _anthropic.beta.messages.create(**request, stream=True):
-            message = accumulate_event(
-                event=event, current_snapshot=message, json_bufs=buffers, request_headers=httpx2.Headers()
-            )
+            state = {"current_snapshot": message, "json_bufs": buffers}
+            message = accumulate_event(event=event, request_headers=httpx2.Headers(), **state)
     else:
         message = _anthropic.beta.messages.create(**request)
     calls = []
     for index, block in enumerate(message.content):
         if block.type == "tool_use":
-            spelled = buffers.get(index)
-            calls.append(Call(0, block.id, block.name, spelled.decode() if spelled else block.input))
-    text = "".join(block.text for block in message.content if block.type == "text")
-    return Read(calls, text, _figures(message.usage))
+            text = buffers.get(index)
+            calls.append(Call(0, block.id, block.name, text.decode() if text else block.input))
+    texts = [block.text for block in message.content if block.type == "text"]
+    return Read(calls, "".join(texts), _figures(message.usage))
 
 
 def _grpc(row: Row) -> Read:
@@ -279,12 +230,9 @@ def _grpc(row: Row) -> Read:
             response.process_chunk(chat_pb2.GetChatCompletionChunk.FromString(message))
     else:
         response = XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(row.messages[0]), None)
-    client = (chat_pb2.TOOL_CALL_TYPE_CLIENT_SIDE_TOOL, chat_pb2.TOOL_CALL_TYPE_INVALID)
-    calls = [
-        Call(0, call.id, call.function.name, call.function.arguments)
-        for call in response.tool_calls
-        if call.type in client
-    ]
+    types = (chat_pb2.TOOL_CALL_TYPE_CLIENT_SIDE_TOOL, chat_pb2.TOOL_CALL_TYPE_INVALID)
+    client = [call for call in response.tool_calls if call.type in types]
+    calls = [Call(0, call.id, call.function.name, call.function.arguments) for call in client]
     return Read(calls, response.content, None)
 
 
@@ -330,7 +278,7 @@ def _cohere_chat_v1(row: Row) -> Read:
 
 
 def _figures(usage: Any) -> dict[str, Any] | None:
-    """What an SDK's usage object got from the wire: unset members and nulls are none."""
+    """The members of an SDK's usage object that the wire has and that are not null."""
     if usage is None:
         return None
     return {k: v for k, v in usage.to_dict(mode="json").items() if v is not None}
@@ -338,38 +286,35 @@ def _figures(usage: Any) -> dict[str, Any] | None:
 
 def _ollama_chat(row: Row) -> Read:
     events = _ollama.chat("m", [], stream=True) if row.stream else [_ollama.chat("m", [])]
-    calls, words, last = [], [], None
+    calls, texts, last = [], [], None
     for last in events:
         message = last.message
         calls += [Call(0, None, c.function.name, dict(c.function.arguments)) for c in message.tool_calls or ()]
-        words.append(message.content or "")
+        texts.append(message.content or "")
     figures = {name: getattr(last, name) for name in ("prompt_eval_count", "eval_count")}
-    return Read(calls, "".join(words), {name: count for name, count in figures.items() if count is not None})
+    return Read(calls, "".join(texts), {name: count for name, count in figures.items() if count is not None})
 
 
 def _interactions(row: Row) -> Read:
     """The steps of an interaction. Of a stream the SDK returns only the events, so they are put together here."""
     if not row.stream:
         interaction: Any = _google.interactions.create(model="m", input="")
-        calls = [
-            Call(0, step.id, step.name, step.arguments)
-            for step in interaction.steps or ()
-            if step.type == "function_call"
-        ]
+        steps = [step for step in interaction.steps or () if step.type == "function_call"]
+        calls = [Call(0, step.id, step.name, step.arguments) for step in steps]
         return Read(calls, interaction.output_text, _google_figures(interaction.usage))
     texts: list[str] = []
-    spelled: dict[int, tuple[Any, list[str]]] = {}
+    streamed: dict[int, tuple[Any, list[str]]] = {}
     usage: Any = None
     for event in _google.interactions.create(model="m", input="", stream=True):
         if event.event_type == "step.start" and event.step.type == "function_call":
-            spelled[event.index] = event.step, []
+            streamed[event.index] = event.step, []
         elif event.event_type == "step.delta" and event.delta.type == "text":
             texts.append(event.delta.text)
         elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
-            spelled[event.index][1].append(event.delta.arguments or "")
+            streamed[event.index][1].append(event.delta.arguments or "")
         elif event.event_type == "interaction.completed":
             usage = event.interaction.usage
-    calls = [Call(0, step.id, step.name, "".join(parts)) for step, parts in spelled.values()]
+    calls = [Call(0, step.id, step.name, "".join(parts)) for step, parts in streamed.values()]
     return Read(calls, "".join(texts), _google_figures(usage))
 
 
@@ -384,22 +329,23 @@ def _converse(row: Row) -> Read:
     """boto3 has no accumulator of its events: they are put together here, by the index of their block."""
     if not row.stream:
         answer = _bedrock.converse(modelId="m", messages=[])
-        content = answer["output"]["message"]["content"]
-        return Read(_converse_calls(content), _converse_text(content), answer["usage"])
+        whole = answer["output"]["message"]["content"]
+        parts = [part for block in whole for part in (block, *block.get("citationsContent", {}).get("content", ()))]
+        return Read(_converse_calls(whole), "".join(part.get("text") or "" for part in parts), answer["usage"])
     blocks: dict[int, dict[str, Any]] = {}
     texts: list[str] = []
     usage = None
     for event in _converse_events(row):
-        for kind, told in event.items():
-            place = told.get("contentBlockIndex") if isinstance(told, dict) else None
-            if kind == "contentBlockStart" and "toolUse" in told["start"]:
-                blocks[place] = {"toolUse": {**told["start"]["toolUse"], "input": ""}}  # type: ignore[index]
-            elif kind == "contentBlockDelta" and "toolUse" in told["delta"]:
-                blocks[place]["toolUse"]["input"] += told["delta"]["toolUse"]["input"]  # type: ignore[index]
+        for kind, content in event.items():
+            place = content.get("contentBlockIndex") if isinstance(content, dict) else None
+            if kind == "contentBlockStart" and "toolUse" in content["start"]:
+                blocks[place] = {"toolUse": {**content["start"]["toolUse"], "input": ""}}  # type: ignore[index]
+            elif kind == "contentBlockDelta" and "toolUse" in content["delta"]:
+                blocks[place]["toolUse"]["input"] += content["delta"]["toolUse"]["input"]  # type: ignore[index]
             elif kind == "contentBlockDelta":
-                texts.append(told["delta"].get("text", ""))
+                texts.append(content["delta"].get("text", ""))
             elif kind == "metadata":
-                usage = told["usage"]
+                usage = content["usage"]
     return Read(_converse_calls([blocks[place] for place in sorted(blocks)]), "".join(texts), usage)
 
 
@@ -415,14 +361,6 @@ def _converse_calls(content: list[dict[str, Any]]) -> list[Call]:
     uses = [block["toolUse"] for block in content if "toolUse" in block]
     client = [use for use in uses if use.get("type") != "server_tool_use"]
     return [Call(0, use["toolUseId"], use["name"], use["input"]) for use in client]
-
-
-def _converse_text(content: list[dict[str, Any]]) -> str:
-    return "".join(block.get("text") or _cited(block) for block in content)
-
-
-def _cited(block: dict[str, Any]) -> str:
-    return "".join(part.get("text", "") for part in block.get("citationsContent", {}).get("content", ()))
 
 
 def _gemini(row: Row) -> Read:

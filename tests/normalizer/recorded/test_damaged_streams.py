@@ -16,10 +16,10 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from tests.normalizer.recorded.rows import Row, feed, streams
-from tests.normalizer.recorded.test_any_split import cut, normalized
+from tests.normalizer.recorded.test_any_split import cut
 from tests.support.thoroughness import is_thorough
 from tests.support.wires import BYTE_WIRES
-from toolparity import Response
+from toolparity import Response, normalize
 from toolparity.cassettes.sources import Problem, read
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.normalizer.detect import json_object
@@ -123,6 +123,11 @@ def outcome(read_all: Callable[[Row, Any], Response], row: Row, data: Any) -> Ou
     return response.with_findings([f for f in response.findings if f.code != "stream-body"])
 
 
+def as_body(row: Row, data: bytes) -> Response:
+    """The response of the whole stream, given as a body."""
+    return normalize(data, cast(Wire, row.wire), provider=row.provider, status=row.status)
+
+
 def filed(path: Path, row: Row, data: bytes) -> Response:
     """The response of a file that contains this data."""
     path.write_bytes(data)
@@ -155,7 +160,7 @@ def misses(wire: str, others: dict[str, list[Row]], path: Path) -> Iterator[str]
         whole = outcome(lambda row, data: feed(row, [data])[0], row, data)
         ways = {
             "in pieces": outcome(lambda row, pieces: feed(row, pieces)[0], row, pieces),
-            "as a body": outcome(normalized, row, data),
+            "as a body": outcome(as_body, row, data),
         }
         # An entry of a file that has only errors or text is a separate problem.
         if isinstance(whole, str) or whole.choices or whole.error is None:

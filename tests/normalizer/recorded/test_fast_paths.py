@@ -1,20 +1,19 @@
 """The fast paths return what the general readers return: the same response and the same findings.
 
-Every recording is decoded with the fast paths and without them: bodies whole, streams whole, at random cuts and in the
+Recordings are decoded with the fast paths and without them: bodies whole, streams whole, at random cuts and in the
 pieces in which they came from the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks import fast_paths
-from tests.normalizer.recorded.rows import Row, decode, feed, rows, streams
+from tests.normalizer.recorded.rows import decode, feed, rows, streams
 from tests.normalizer.recorded.test_any_split import random_cuts, same
 from tests.support import thoroughness
 from tests.support.wires import BYTE_WIRES
@@ -34,38 +33,26 @@ def without_fast_paths(wire: str, patch: pytest.MonkeyPatch) -> None:
                 patch.setattr(module, name, lambda *arguments: None)
 
 
-def declared(row: Row) -> Iterator[Any]:
-    """The requests to decode a row with: none, and its own."""
-    yield None
-    if isinstance(row.request, dict):
-        yield row.request
-
-
 @pytest.mark.parametrize("wire", BYTE_WIRES)
-def test_a_body_is_the_same_without_the_fast_path(wire: str, recordings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = thoroughness.sampled([row for row in rows(recordings, wire) if not row.stream and row.data], plain=400)
-    for row in found:
-        for request in declared(row):
-            fast = decode(row, request=request)
-            with monkeypatch.context() as patch:
-                without_fast_paths(wire, patch)
-                same(row, "without the fast path", decode(row, request=request), fast)
-    assert found
-
-
-@pytest.mark.parametrize("wire", BYTE_WIRES)
-def test_a_stream_is_the_same_without_the_fast_path(
+def test_a_response_is_the_same_without_the_fast_path(
     wire: str, recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = thoroughness.sampled(streams(recordings, wire), plain=150)
+    bodies = [row for row in rows(recordings, wire) if not row.stream and row.data]
+    found = [
+        *thoroughness.sampled(bodies, plain=400),
+        *thoroughness.sampled(streams(recordings, wire), plain=150),
+    ]
     for row in found:
-        pieces: list[Iterable[bytes]] = [[row.data], random_cuts(row, row.data), row.arrived or [row.data]]
-        for request in declared(row):
+        for request in (None, row.request) if isinstance(row.request, dict) else (None,):
             with monkeypatch.context() as patch:
                 without_fast_paths(wire, patch)
-                general = feed(row, [row.data], request=request)[0]
-            for how, cut in zip(("whole", "at random cuts", "in its own pieces"), pieces, strict=True):
-                same(row, f"with the fast path, {how}", general, feed(row, cut, request=request)[0])
+                general = decode(row, request=request)
+            if not row.stream:
+                same(row, "without the fast path", general, decode(row, request=request))
+                continue
+            ways: list[Iterable[bytes]] = [[row.data], random_cuts(row, row.data), row.arrived or [row.data]]
+            for how, pieces in zip(("whole", "at random cuts", "in its pieces"), ways, strict=True):
+                same(row, f"with the fast path, {how}", general, feed(row, pieces, request=request)[0])
     assert found
 
 
