@@ -27,8 +27,6 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.wires.registry import spec
 
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
-#: Another provider's wire, for each.
-ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 _PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 _KINDS = ("system", "user", "assistant", "reasoning", "call", "result", "media", "other")

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from tests.support.building import (
     FORMS,
     TEXT_FORMS,
-    anthropic,
     anthropic_body,
     anthropic_sse,
-    block_stop,
     chat,
-    chat_body,
-    chat_call,
     chat_sse,
     codes,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
-    json_delta,
     only,
     piece,
     respond,
@@ -32,7 +26,6 @@ from tests.support.building import (
     responses_sse,
     shapes,
     stream,
-    tool_start,
     triples,
 )
 from tests.support.wires import BYTE_WIRES
@@ -44,32 +37,6 @@ from toolparity.normalizer.wires.registry import spec
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
-
-
-def of_each(call: dict[str, Any], item: dict[str, Any], block: dict[str, Any]) -> list[Any]:
-    """The responses with a call of openai_chat, an item of openai_responses and a block of anthropic_messages."""
-    return [
-        normalize(chat_body(call), "openai.chat"),
-        normalize(responses_body(item), "openai.responses"),
-        normalize(anthropic_body(block), "anthropic.messages"),
-    ]
-
-
-def test_GEM_05_a_call_without_arguments_or_without_an_id_is_kept() -> None:
-    named = {"name": "f"}
-    whole = of_each(
-        {"id": "a", "function": named},
-        {"type": "function_call", "call_id": "a", **named},
-        {"type": "tool_use", "id": "a", **named},
-    )
-    for response in (*whole, chat(piece(0, "a", "f")), anthropic(tool_start(0, "a", "f"), block_stop(0))):
-        assert shapes(response) == [("f", {}, "complete")]
-    for response in of_each(
-        chat_call(None, "f", '{"x":1}'),
-        function_call(None, "f", '{"x":1}'),
-        {"type": "tool_use", **named, "input": {"x": 1}},
-    ):
-        assert shapes(response) == [("f", {"x": 1}, "complete")]
 
 
 def test_GEM_05_an_unknown_block_is_kept_completely_and_reported() -> None:
@@ -164,27 +131,12 @@ def test_ARG_01_empty_arguments_are_an_empty_object(wire: str, streamed: bool) -
         assert [ref.id for ref in select(response).kept] == ["a"]
 
 
-def test_ARG_01_an_anthropic_call_without_input_deltas_is_complete() -> None:
-    for deltas in ([], [""], [" "]):
-        response = anthropic(tool_start(0, "a", "f"), *(json_delta(0, text) for text in deltas), block_stop(0))
-        assert shapes(response) == [("f", {}, "complete")]
-        assert [ref.id for ref in select(response).kept] == ["a"]
-
-
 @EVERY_FORM
 def test_ARG_02_the_text_null_is_an_empty_object(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", "null")])
     assert shapes(response) == [("f", {}, "complete")]
     assert response.calls[0].arguments_text == "null"
     assert codes(response) == ["arguments-null"]
-
-
-def test_ARG_02_arguments_that_are_not_text_are_used_unchanged() -> None:
-    for given, arguments in ((None, {}), ({}, {}), ({"x": 1}, {"x": 1})):
-        block = {"type": "tool_use", "id": "a", "name": "f", "input": given}
-        item = function_call("a", "f", "") | {"arguments": given}
-        for response in of_each(chat_call("a", "f", given), item, block):
-            assert shapes(response) == [("f", arguments, "complete")]
 
 
 @EVERY_FORM
@@ -250,8 +202,3 @@ def test_EARLY_01_a_call_is_complete_and_runs_only_after_the_wire_ended_it(parts
         broken = stream(wire, before)
         assert (broken.complete, [call.name for call in broken.calls]) == (False, ["f"])
         assert select(broken).kept == []
-
-
-def test_EARLY_01_a_number_split_over_fragments_is_one_text() -> None:
-    response = chat(piece(0, "a", "f", "1"), piece(0, arguments="2"))
-    assert [(call.arguments_text, call.status) for call in response.calls] == [("12", "invalid")]

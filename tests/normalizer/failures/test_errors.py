@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import assert_not_executed, codes, decoded
-from tests.support.emit import emit_stream
-from tests.support.events import DONE, sse
 from toolparity import normalize
-from toolparity.cassettes.scripts import Say
+
+from .play import codes
 
 RAW = '<function=lookup {"city": "Turin"</function>'
 ERROR = {"message": "Failed to call a function.", "type": "invalid_request_error", "code": "tool_use_failed"}
@@ -26,12 +24,3 @@ def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_t
     assert (response.error.message, response.error.retryable) == ("Failed to call a function.", False)
     assert (response.error.raw, response.choices) == (BODY, [])
     assert codes(response) == ["error-response", "provider-rejected-call"]
-
-
-def test_GROQ_01_the_same_error_inside_a_stream_is_reported_like_that_of_a_body() -> None:
-    frames = emit_stream("openai.chat", [Say("I look.")], None)
-    response = decoded("openai.chat", [*frames, sse(BODY), DONE], provider="groq")
-    assert response.error is not None
-    assert (response.error.raw, response.text, response.complete) == (BODY, "I look.", False)
-    assert codes(response) == ["stream-error", "provider-rejected-call", "stop-missing"]
-    assert_not_executed(response, calls=0)

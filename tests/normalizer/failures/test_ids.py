@@ -8,24 +8,17 @@ from tests.support.building import (
     FORMS,
     anthropic,
     block_stop,
-    chat,
     chat_call,
     chunk,
     codes,
-    function_call,
-    grpc_call,
-    grpc_chunk,
     json_delta,
-    only,
     piece,
     respond,
-    responses_body,
     sse,
-    stream,
     tool_start,
     triples,
 )
-from toolparity import StreamDecoder, normalize, select
+from toolparity import StreamDecoder, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
@@ -74,23 +67,6 @@ def test_ID_09_GEM_03_GEM_04_two_calls_with_one_id_or_none_are_two_calls(wire: s
 def test_ID_12_an_identical_call_in_one_answer_is_merged(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", '{"x":1}'), ("a", "f", '{"x":1}'), ("b", "f", '{"x":1}')])
     assert triples(response) == [("a", "f", {"x": 1}), ("b", "f", {"x": 1})]
-
-
-def test_ID_12_a_stream_of_growing_lists_counts_each_call_once() -> None:
-    expected = [(f"c{n}", "f", {"x": n}) for n in range(3)]
-    pieces = [piece(n, f"c{n}", "f", f'{{"x":{n}}}') for n in range(3)]
-    response = chat(*(chunk(*pieces[: n + 1]) for n in range(3)))
-    assert triples(response) == expected
-    assert "arguments-snapshot" in codes(response)
-    calls = [grpc_call(f"c{n}", "f", f'{{"x":{n}}}') for n in range(3)]
-    grown = [grpc_chunk(*calls[: n + 1], role=2) for n in range(3)]
-    assert triples(stream("xai.grpc", [*grown, grpc_chunk(finish=4)])) == expected
-
-
-def test_ID_07_ID_18_the_call_id_is_canonical_and_the_item_id_if_any_is_the_wire_id() -> None:
-    for more, wire_id in (({"id": "fc_1"}, "fc_1"), ({}, None)):
-        call = only(normalize(responses_body(function_call("call_1", "f", "{}", **more)), "openai.responses"))
-        assert (call.id, call.wire_id) == ("call_1", wire_id)
 
 
 def test_ID_05_all_events_of_a_call_have_one_id() -> None:

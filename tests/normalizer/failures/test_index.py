@@ -16,14 +16,11 @@ from tests.support.building import (
     function_call,
     gemini_body,
     gemini_call,
-    grpc_call,
-    grpc_chunk,
     item_events,
     json_delta,
     piece,
     responses,
     responses_body,
-    stream,
     text_delta,
     tool_start,
     triples,
@@ -72,21 +69,6 @@ def test_IDX_04_a_second_block_or_item_under_one_index_is_a_new_call() -> None:
     assert "index-reused" in codes(items)
 
 
-def test_IDX_14_blocks_and_items_may_begin_at_any_index() -> None:
-    block = anthropic(tool_start(4, "a", "f"), json_delta(4, '{"x":1}'), block_stop(4))
-    assert triples(block) == triples(responses(*item_events(3, FIRST))) == TWO[:1]
-
-
-@pytest.mark.parametrize("ids", [("a", "b"), ("", "")], ids=["ids", "no ids"])
-def test_IDX_03_GEM_10_whole_calls_of_xai_grpc_are_never_merged(ids: tuple[str, str]) -> None:
-    calls = [grpc_call(id, "f", f'{{"x":{number}}}') for number, id in enumerate(ids, 1)]
-    apart = stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
-    together = stream("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=4)])
-    for response in (apart, together):
-        assert [(call.name, call.arguments) for call in response.calls] == [("f", {"x": 1}), ("f", {"x": 2})]
-        assert [call.id for call in response.calls if ids[0]] == ["a", "b"][: 2 * bool(ids[0])]
-
-
 def test_CHOICE_01_calls_belong_to_their_choice() -> None:
     response = chat(
         *(chunk(piece(0, "a", "f", "")), chunk(piece(0, "b", "g", ""), choice=1)),
@@ -99,19 +81,6 @@ def test_CHOICE_01_calls_belong_to_their_choice() -> None:
         (1, [ToolCall("b", "g", {"y": 2}, '{"y":2}')]),
     ]
     assert codes(response) == []
-
-
-def test_CHOICE_01_outputs_of_xai_grpc_are_choices_only_if_the_request_sets_n() -> None:
-    chunks = [
-        grpc_chunk(grpc_call(id, name, "{}"), index=index, finish=4, role=2)
-        for index, (id, name) in enumerate(("af", "bg"))
-    ]
-    request = {"n": 2, "tools": [{"type": "function", "function": {"name": name}} for name in "fg"]}
-    for response, expected in (
-        (stream("xai.grpc", chunks, request=request), [(0, ["a"]), (1, ["b"])]),
-        (stream("xai.grpc", chunks), [(0, ["a", "b"])]),
-    ):
-        assert [(choice.index, [call.id for call in choice.calls]) for choice in response.choices] == expected
 
 
 @pytest.mark.parametrize("name", ["", " ", "\n\t"])

@@ -7,10 +7,8 @@ import pytest
 from tests.support.building import (
     FORMS,
     anthropic_body,
-    chat,
     chat_body,
     chat_call,
-    chunk,
     codes,
     function_call,
     grpc_body,
@@ -64,15 +62,6 @@ def test_NAME_07_the_type_and_not_the_name_of_a_call_decides_which_side_runs_it(
     assert triples(response) == [("a", "web_search", {"q": 1})]
     assert [block.tool for block in response.choices[0].blocks if isinstance(block, ServerToolCall)] == ["web_search"]
     assert [ref.id for ref in select(response).kept] == ["a"]
-
-
-@pytest.mark.parametrize("parts", [[("get_", ""), ("f", ""), (None, '{"x":1}')], [("get_f", '{"x":'), ("get_f", "1}")]])
-def test_NAME_01_NAME_02_a_legacy_name_is_concatenated_and_not_doubled(parts: list[tuple[str | None, str]]) -> None:
-    given = [{"name": name, "arguments": text} if name else {"arguments": text} for name, text in parts]
-    response = chat(*(chunk(function_call=part) for part in given), finish="function_call")
-    assert [(call.kind, call.name, call.arguments) for call in response.calls] == [
-        ("legacy_function", "get_f", {"x": 1})
-    ]
 
 
 @EVERY_FORM

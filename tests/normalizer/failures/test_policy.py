@@ -8,9 +8,9 @@ import pytest
 
 from tests.normalizer.failures.conversations import EVERY_WIRE, PROVIDERS, call, codes, request, respond, user, written
 from tests.normalizer.history.views import calls, results
-from tests.support.building import FORMS, chat_body
+from tests.support.building import FORMS
 from tests.support.building import respond as received
-from toolparity import Choice, Reasoning, Response, Stop, Text, normalize, select
+from toolparity import Choice, Reasoning, Response, Stop, Text, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.requests import with_policy, write_request
 
@@ -72,11 +72,3 @@ def test_HITL_01_a_denied_call_gets_an_error_result_and_the_other_call_runs(wire
     (denied, ran) = results(wire, body)
     assert (denied[0], "PermissionError: the user declined" in denied[1]) == ("a", True)
     assert ran == ("b", "text")
-
-
-@POLICIES
-def test_MULTI_01_no_call_is_a_valid_answer(policy: str) -> None:
-    response = normalize(chat_body(content="no need", finish="stop"), "openai.chat")
-    selection = select(response, policy)
-    assert (selection.kept, selection.dropped, selection.rejected) == ([], [], [])
-    assert answer(response, selection, {})[1:] == []

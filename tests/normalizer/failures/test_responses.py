@@ -9,7 +9,7 @@ import pytest
 from tests.support.wires import WIRES
 from toolparity import normalize
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
-from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop, ToolCall
+from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop
 
 from .play import (
     CREATED,
@@ -34,9 +34,6 @@ from .play import (
 WIRE = "openai.responses"
 ITEM = item_of(LOOKUP, 0)
 OPENING = {**ITEM, "arguments": "", "status": "in_progress"}
-TURIN = ToolCall(
-    "call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}', wire_id="fc_0", extra={"status": "completed"}
-)
 WHOLE = {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"city": "Turin"}'}
 
 

@@ -58,25 +58,6 @@ def test_RES_03_images_and_values_in_a_result_arrive_as_such(source: str, target
     assert answered(target, body) == [("a", json.dumps(given, separators=(",", ":"), ensure_ascii=False))]
 
 
-def test_RES_03_each_wire_encodes_an_image_in_its_form() -> None:
-    def body(source: str, target: str) -> Any:
-        return written(round_with(source, SHOWN), source, target).body
-
-    url = f"data:image/png;base64,{PICTURE}"
-    assert body("openai.chat", "anthropic.messages")["messages"][2]["content"][0]["content"] == [
-        {"type": "text", "text": "see"},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}},
-    ]
-    assert body("openai.chat", "openai.responses")["input"][-1]["output"] == [
-        {"type": "input_text", "text": "see"},
-        {"type": "input_image", "image_url": url, "detail": "auto"},
-    ]
-    chat = body("anthropic.messages", "openai.chat")["messages"]
-    assert [message["role"] for message in chat] == ["user", "assistant", "tool", "user"]
-    assert isinstance(chat[2]["content"], str)
-    assert chat[3]["content"][-1] == {"type": "image_url", "image_url": {"url": url}}
-
-
 @every_pair
 def test_RES_01_a_failed_result_is_marked_as_failed_on_every_wire(source: str, target: str) -> None:
     body = written(round_with(source, tool_result("a", "boom", is_error=True)), source, target).body

@@ -77,11 +77,3 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
         return [*made, DONE]
 
     assert_linear("openai.chat", frames, 1000)
-
-
-@pytest.mark.thorough(keep=2)
-@all_wires
-def test_DOS_01_twenty_thousand_deltas_are_one_call(wire: str) -> None:
-    words = ["twenty words a delta"] * 20_000
-    (call,) = feed(wire, stream(wire, [Call(['{"text": "', *words, '"}'])]))[0].calls
-    assert call.arguments == {"text": "".join(words)}

@@ -17,7 +17,6 @@ from .play import (
     LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
-    TOOL,
     added,
     assert_not_executed,
     block_delta,
@@ -25,7 +24,6 @@ from .play import (
     block_stop,
     codes,
     done,
-    grow,
     grpc_body,
     grpc_chunk,
     grpc_output,
@@ -168,22 +166,6 @@ def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
     return [whole, play(RESPONSES, sse(CREATED, *events, terminal(items)), **options)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "item", "tool"),
-    [
-        ("mcp_call_arguments", {"type": "mcp_call", "id": "i", "server_label": "s", "name": "n"}, "mcp"),
-        ("code_interpreter_call_code", {"type": "code_interpreter_call", "id": "i"}, "code_execution"),
-    ],
-)
-def test_SRV_02_the_streamed_input_of_a_responses_server_call_is_kept(
-    kind: str, item: dict[str, Any], tool: str
-) -> None:
-    deltas = (grow(kind, 0, piece) for piece in ("{", '"deed": ', "7}"))
-    (call,) = play(RESPONSES, sse(CREATED, added(0, item), *deltas, terminal([]))).choices[0].blocks
-    assert isinstance(call, ServerToolCall)
-    assert (call.id, call.tool, call.arguments_text) == ("i", tool, '{"deed": 7}')
-
-
 @pytest.mark.parametrize("tool", ["web_search", "x_search", "future"])
 @pytest.mark.parametrize("name", [{}, {"name": ""}, {"name": None}])
 def test_SRV_03_SRV_05_XAI_07_a_hosted_call_is_a_server_call_of_the_tool_in_its_type(
@@ -208,19 +190,6 @@ def test_SRV_05_a_hosted_call_of_an_unknown_type_is_not_run_even_if_it_names_a_d
             ServerToolCall("f_1", "future", "lookup", "{}", "completed", {"item": item})
         ]
         assert_not_executed(response, calls=0)
-
-
-def test_SRV_07_annotations_and_encrypted_reasoning_of_responses_are_unchanged() -> None:
-    note = {"type": "url_citation", "start_index": 0, "end_index": 2, "url": "https://example.org", "title": "T"}
-    part = {"type": "output_text", "text": "It is sunny.", "annotations": [note]}
-    reasoned = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "gAAAA+/=="}
-    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
-    for response in responses([reasoned, message]):
-        reasoning, text = response.choices[0].blocks
-        assert isinstance(reasoning, Reasoning)
-        assert (reasoning.encrypted, reasoning.redacted, reasoning.extra["id"]) == ("gAAAA+/==", True, "rs_0")
-        assert isinstance(text, Text)
-        assert (text.text, text.annotations) == ("It is sunny.", [note])
 
 
 CUSTOM = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "", "input": '{"query": "x"}', "status": "completed"}
@@ -270,23 +239,6 @@ def test_SRV_05_SRV_06_GEM_11_server_and_client_calls_of_xai_grpc_are_distinguis
     for response in grpc(tool_call("{}", "srv_1", "future", type=99), CLIENT_CALL):
         assert response.choices[0].blocks == [ServerToolCall("srv_1", "type_99", "future", "{}", "in_progress"), TURIN]
         assert (codes(response), ran(response)) == (["unknown-block"], ["call_a"])
-
-
-def test_SRV_06_a_server_call_repeated_with_its_result_is_one_call_and_one_result() -> None:
-    begun, ended = (tool_call("{}", "srv_1", "web_search", type=WEB_SEARCH, status=status) for status in (0, COMPLETED))
-    outputs: list[dict[str, Any]] = [
-        {"index": 0, "tool_calls": [begun]},
-        {"index": 1, "role": TOOL, "tool_calls": [ended], "content": "found"},
-        {"index": 2, "content": "Sunny.", "finish": "REASON_STOP"},
-    ]
-    whole = normalize(grpc_body(*(grpc_output(**output) for output in outputs)), XAI)
-    for response in (whole, play(XAI, [grpc_chunk(**output) for output in outputs])):
-        assert response.choices[0].blocks == [
-            ServerToolCall("srv_1", "web_search", "web_search", "{}", "completed", {"index": 0}),
-            ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
-            Text("Sunny.", [], {"index": 2}),
-        ]
-        assert_not_executed(response, calls=0)
 
 
 def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared() -> None:

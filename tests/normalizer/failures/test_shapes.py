@@ -16,18 +16,15 @@ from tests.support.building import (
     block_stop,
     chat,
     chat_body,
-    chat_call,
     chat_sse,
     chunk,
     codes,
     function_call,
-    grpc_body,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
     only,
-    piece,
     respond,
     responses,
     responses_body,
@@ -62,13 +59,6 @@ def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wi
         pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         for fed in (body, [body[at : at + 1] for at in range(len(body))], pieces):
             assert_complete(stream(wire, fed))
-
-
-def test_ONE_01_a_complete_message_in_one_delta_keeps_all_its_calls() -> None:
-    pieces = [piece(index, *call) for index, call in enumerate(CALLS)]
-    response = chat(chunk(*pieces, role="assistant", content="Both."))
-    assert response.choices[0].blocks[0] == Text("Both.")
-    assert_complete(response)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
@@ -117,18 +107,6 @@ def test_ONE_03_text_around_a_call_is_kept_in_order() -> None:
         assert isinstance(after, Text)
         assert (before.text, call, after.text) == ("before ", only(response), "after")
         assert (only(response).id, only(response).arguments) == ("a", {"x": 1})
-
-
-def test_ONE_03_text_before_and_after_a_call_is_kept_on_wires_without_order() -> None:
-    call = grpc_call("a", "f", '{"x":1}')
-    pieces = [grpc_chunk(content="before ", role=2), grpc_chunk(call), grpc_chunk(content="after", finish=4)]
-    for response in (
-        normalize(chat_body(chat_call("a", "f", '{"x":1}'), content="before after"), CHAT),
-        chat(chunk(content="before "), piece(0, "a", "f", '{"x":1}'), chunk(content="after")),
-        normalize(grpc_body(call, content="before after"), XAI),
-        stream(XAI, pieces),
-    ):
-        assert response.choices[0].blocks == [Text("before after"), ToolCall("a", "f", {"x": 1}, '{"x":1}')]
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)

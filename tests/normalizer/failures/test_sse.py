@@ -11,7 +11,6 @@ from tests.support.building import triples
 from tests.support.wires import SSE_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.model import Text, ToolCall
 from toolparity.normalizer.wires.registry import spec
 
 from .play import LOOKUP, Call, Say, assert_not_executed, codes, feed, play, ran, sse, stream
@@ -124,18 +123,6 @@ def test_SSE_06_SSE_07_no_call_before_an_error_runs_whatever_follows(wire: str) 
             assert "stream-error" in codes(response)
 
 
-def test_SSE_06_an_error_event_after_half_a_call_is_an_error_with_the_partial_answer() -> None:
-    raw, type = ERRORS["anthropic.messages"]
-    response = play("anthropic.messages", [*stream("anthropic.messages", [Say("I look."), HALF], None), sse(raw)])
-    assert_failed(response, type)
-    assert response.error is not None
-    assert (response.error.retryable, response.error.raw) == (True, raw)
-    assert response.choices[0].blocks == [
-        Text("I look."),
-        ToolCall("call_a", "lookup", None, '{"city": "Tu', "truncated"),
-    ]
-
-
 @text_wires
 def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(wire: str) -> None:
     for pieces in (('{"city": ', '"Tu'), ("",), ()):
@@ -152,16 +139,6 @@ def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(
                 *("call_a", "lookup", None, text, "truncated"),
             )
             assert_not_executed(response, calls=1)
-
-
-@sse_wires
-def test_SSE_11_an_error_object_instead_of_a_stream_is_an_error(wire: str) -> None:
-    raw = {"error": {"type": "server_error", "message": "CUDA out of memory"}}
-    response = play(wire, json.dumps(raw).encode())
-    assert response.error is not None
-    assert (response.error.message, response.error.raw) == ("CUDA out of memory", raw)
-    assert response.choices == []
-    assert "error-response" in codes(response)
 
 
 @pytest.mark.parametrize(
@@ -192,16 +169,6 @@ def test_SSE_12_an_error_event_inside_an_unterminated_one_is_found(wire: str) ->
     assert_failed(response, type)
     assert "undecodable-event" in codes(response)
     assert [(call.arguments, call.status) for call in response.calls] == [(None, "truncated")]
-
-
-@sse_wires
-def test_SSE_12_a_stream_that_ends_inside_an_event_is_truncated(wire: str) -> None:
-    frames = stream(wire, [LOOKUP])
-    *begun, last = frames if wire != "openai.chat" else frames[:-1]
-    response = play(wire, [*begun, last[:-4]])
-    assert response.complete is False
-    assert "unterminated-event" in codes(response)
-    assert_not_executed(response, calls=1)
 
 
 @sse_wires

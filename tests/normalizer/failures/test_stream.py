@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from tests.support.wires import TEXT_WIRES, WIRES
-from toolparity import normalize
 from toolparity.normalizer.errors import DecoderFinished
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
-from toolparity.normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
+from toolparity.normalizer.model import Text, ToolCall
 
 from .play import (
     DONE,
     LOOKUP,
-    TOOL,
     Call,
     Say,
     StreamDecoder,
@@ -27,10 +25,7 @@ from .play import (
     codes,
     feed,
     fragment,
-    grpc_body,
     grpc_chunk,
-    grpc_output,
-    plain,
     play,
     ran,
     sse,
@@ -79,32 +74,7 @@ def test_STR_01_STR_02_text_before_a_call_does_not_hide_it_and_an_empty_one_yiel
         assert [event.text for event in events if isinstance(event, BlockDelta)] == ['{"city": ', '"Turin"}']
 
 
-def test_STR_01_an_empty_text_in_a_body_adds_no_block() -> None:
-    body = plain(CHAT, [LOOKUP]).replace(b'"content": null', b'"content": ""')
-    assert b'"content": ""' in body
-    assert normalize(body, CHAT).choices[0].blocks == [TURIN]
-
-
 CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
-
-
-def test_XAI_09_a_later_chunk_without_a_role_changes_neither_calls_nor_results() -> None:
-    response = play(XAI, [grpc_chunk(tool_calls=[CALL], finish="REASON_TOOL_CALLS"), grpc_chunk(role=0)])
-    assert response.choices[0].blocks == [TURIN]
-    assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
-    assert (response.complete, response.findings, ran(response)) == (True, (), ["call_a"])
-    search = tool_call("{}", "srv_1", "web_search", type=2)
-    frames = [
-        grpc_chunk(0, tool_calls=[search]),
-        grpc_chunk(1, role=TOOL, tool_calls=[search], content="fo"),
-        grpc_chunk(1, role=0, content="und"),
-        grpc_chunk(2, content="Sunny.", finish="REASON_STOP"),
-    ]
-    assert play(XAI, frames).choices[0].blocks == [
-        ServerToolCall("srv_1", "web_search", "web_search", "{}", "in_progress", {"index": 0}),
-        ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
-        Text("Sunny.", [], {"index": 2}),
-    ]
 
 
 HEAD = tool_call('{"city": ', "call_a", "lookup")
@@ -137,17 +107,6 @@ def test_XAI_10_a_call_spread_over_chunks_is_one(calls: list[Any]) -> None:
         response = play(XAI, [*frames, grpc_chunk(finish="REASON_TOOL_CALLS")])
         assert response.choices[0].blocks == [TURIN]
         assert ran(response) == ["call_a"]
-
-
-def test_XAI_10_calls_of_xai_grpc_without_a_role_without_ids_and_with_nested_objects_are_read() -> None:
-    body = grpc_body(grpc_output(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS"))
-    assert normalize(body, XAI).choices[0].blocks == [TURIN]
-    pieces = ["{", '"where": ', "{", '"city": "Turin"', "}", "}"]  # some look like the beginning of another call
-    assert [call.arguments for call in play(XAI, stream(XAI, [Call(pieces)])).calls] == [{"where": {"city": "Turin"}}]
-    calls = [tool_call(f'{{"city": "{city}"}}', "", "lookup") for city in ("Turin", "Bari")]
-    response = play(XAI, [grpc_chunk(tool_calls=[c]) for c in calls] + [grpc_chunk(finish="REASON_TOOL_CALLS")])
-    assert [call.arguments for call in response.calls] == [{"city": "Turin"}, {"city": "Bari"}]
-    assert codes(response) == ["id-missing", "id-missing"]
 
 
 def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run() -> None:

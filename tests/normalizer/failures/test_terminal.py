@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wires import SSE_WIRES, TEXT_WIRES, WIRES
-from toolparity.normalizer.model import Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.model import Reasoning, Stop
 
-from .play import LOOKUP, Call, Say, Think, assert_not_executed, block_delta, codes, play, sse, stream
+from .play import LOOKUP, Call, Say, Think, assert_not_executed, codes, play, stream
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
 
@@ -24,15 +24,6 @@ def test_TERM_01_a_stream_that_breaks_off_at_any_frame_lists_its_calls_and_runs_
     assert [(call.id, call.arguments_text) for call in response.calls] == [
         ("call_a", LOOKUP.text),
         ("call_b", second.text),
-    ]
-
-
-@all_wires
-def test_TERM_01_the_same_answer_with_its_terminal_event_is_complete(wire: str) -> None:
-    response = play(wire, stream(wire, [LOOKUP]))
-    assert (response.complete, response.findings) == (True, ())
-    assert [(call.id, call.arguments, call.status) for call in response.calls] == [
-        ("call_a", {"city": "Turin"}, "complete")
     ]
 
 
@@ -54,13 +45,6 @@ def test_TERM_04_a_gateway_that_cuts_inside_an_argument_delta_leaves_an_unfinish
     assert (call.arguments, call.arguments_text, call.status) == (None, '{"city": ', "truncated")
     assert {"unterminated-event", "undecodable-event"} <= set(codes(response))
     assert_not_executed(response, calls=1)
-
-
-def test_TERM_04_an_unclosed_anthropic_block_keeps_its_partial_content() -> None:
-    frames = stream("anthropic.messages", [Say("I look."), Call(('{"ci',), closed=False)], None)
-    response = play("anthropic.messages", [*frames, sse(block_delta(1, "input_json", 'ty": "Tu'))])
-    partial = ToolCall("call_a", "lookup", None, '{"city": "Tu', "truncated")
-    assert response.choices[0].blocks == [Text("I look."), partial]
 
 
 @all_wires

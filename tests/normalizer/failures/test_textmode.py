@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.normalizer.textmode.texts import TAGGED, page_calls
-from tests.support.building import anthropic_body, chat_body, chunk, codes, cut, shapes, sse
+from tests.support.building import chat_body, chunk, codes, cut, shapes, sse
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
@@ -287,16 +287,6 @@ def test_MIS_01_consecutive_calls_and_the_text_after_them_are_separated() -> Non
 
 
 # parse
-
-
-def test_BED_04_EMPTY_02_an_answer_of_only_calls_in_text_is_not_empty() -> None:
-    body = anthropic_body({"type": "text", "text": ONE["invoke"]}, stop="end_turn")
-    for response in (
-        read_response(normalize(json.dumps(body).encode(), "anthropic.messages"), "invoke"),
-        streamed(ONE["hermes"], "hermes", 5, tool_calls=[]),
-    ):
-        assert (shapes(response), response.error) == (F, None)
-        assert [ref.name for ref in select(response).kept] == ["f"]
 
 
 def test_a_dialect_does_not_read_calls_of_another_dialect() -> None:

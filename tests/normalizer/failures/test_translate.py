@@ -114,16 +114,6 @@ def test_PASS_01_content_is_sent_back_unchanged_to_its_provider(name: str) -> No
     assert json.dumps(back["messages"]) == json.dumps(body["messages"])
 
 
-def test_PASS_02_provider_specific_members_return_to_it_and_are_reported_for_others() -> None:
-    extra = {"extra_content": {"google": {"thought_signature": "sig"}}}
-    turns = [user(), assistant(call("a", extra=extra)), results(tool_result("a"))]
-    foreign = written(turns, "openai.chat", CLAUDE)
-    assert (codes(foreign), "sig" in json.dumps(foreign.body)) == (["extra"], False)
-    # The conversation itself does not change on its way.
-    returned = written(turns, "openai.chat").body["messages"][1]["tool_calls"][0]
-    assert returned["extra_content"] == extra["extra_content"]
-
-
 @every_pair
 def test_PASS_02_server_calls_are_reported_where_they_cannot_be_represented(source: str, target: str) -> None:
     served = ServerToolCall("s1", "web_search", "web_search", "{}", "completed")

@@ -7,21 +7,17 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2, usage_pb2
 
-from toolparity import normalize
 from toolparity.normalizer.model import Text, Usage
 
 from .play import (
     DONE,
     LOOKUP,
-    MESSAGE_START,
     Say,
     chunk,
     feed,
     fragment,
     grpc_chunk,
-    message_delta,
     play,
-    ran,
     sse,
     stream,
     terminal,
@@ -43,30 +39,6 @@ def test_USE_01_a_chunk_of_only_usage_is_legal_anywhere(alone: dict[str, Any]) -
         response = play(CHAT, [*frames[:at], sse(alone), *frames[at:]])
         assert (response.usage, response.choices) == (USAGE, clean.choices)
         assert (response.complete, response.error, response.findings) == (True, None, ())
-
-
-def test_USE_01_an_empty_first_chunk_as_azure_sends_it_is_legal() -> None:
-    filters = [{"prompt_index": 0, "content_filter_results": {}}]
-    first = {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": filters}
-    frames = stream(CHAT, [LOOKUP])
-    response = play(CHAT, [sse(first), *frames])
-    assert (response.choices, response.id) == (play(CHAT, frames).choices, "r1")
-    assert (response.extra, response.findings) == ({"prompt_filter_results": filters}, ())
-
-
-def test_USE_01_a_body_without_choices_keeps_its_usage() -> None:
-    response = normalize({"id": "r1", "object": "chat.completion", "choices": [], "usage": FIGURES}, CHAT)
-    assert (response.choices, response.usage) == ([], USAGE)
-
-
-def test_USE_01_anthropic_usage_of_start_and_end_is_merged() -> None:
-    figures = {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2, "output_tokens": 1}
-    start = {**MESSAGE_START, "message": {**MESSAGE_START["message"], "usage": figures}}  # type: ignore[dict-item]
-    _, *frames, _, end = stream(CLAUDE, [LOOKUP])
-    ending = [sse(message_delta("tool_use", usage={"output_tokens": 7})), end]
-    response = play(CLAUDE, [sse(start), *frames, *ending])
-    assert response.usage == Usage(10, 7, None, 3, 2, {**figures, "output_tokens": 7})
-    assert ran(response) == ["call_a"]
 
 
 def test_USE_01_USE_02_usage_of_xai_grpc_alone_or_beside_text_is_kept() -> None:
