@@ -1,14 +1,15 @@
-"""The emulated providers, up while the tests of this folder run."""
+"""The emulated providers, running while the tests of this folder run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import openai
 import pytest
 
-from tests.cassettes.emulated.extra import EXTRA
+from tests.cassettes.emulated.callers import Sdk
+from tests.cassettes.emulated.script_library import LIBRARY
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import Surface
@@ -16,21 +17,21 @@ from toolparity.cassettes.surfaces import Surface
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """With the scripts that are shipped, and the tests' own."""
-    with running({**scripts(), **EXTRA}) as up:
-        yield up
+    """With the shipped scripts, and those of the tests."""
+    with running({**scripts(), **LIBRARY}) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
-def sdk(servers: Servers) -> Iterator[Callable[[Surface], openai.OpenAI]]:
-    """The official SDK for a surface, unpatched, that tries once."""
-    made: dict[str, openai.OpenAI] = {}
+def openai_sdk(servers: Servers) -> Iterator[Sdk]:
+    """OpenAI's SDK for a surface, unpatched and without retries."""
+    clients: dict[str, openai.OpenAI] = {}
     with ExitStack() as stack:
 
         def client(surface: Surface) -> openai.OpenAI:
-            if surface.name not in made:
-                fresh = openai.OpenAI(base_url=servers.base(surface), api_key="any", max_retries=0)
-                made[surface.name] = stack.enter_context(fresh)
-            return made[surface.name]
+            if surface.name not in clients:
+                new = openai.OpenAI(base_url=servers.base(surface), api_key="any", max_retries=0)
+                clients[surface.name] = stack.enter_context(new)
+            return clients[surface.name]
 
         yield client

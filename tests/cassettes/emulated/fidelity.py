@@ -12,12 +12,11 @@ import types
 import typing
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 from pydantic import BaseModel
 
-from tests.normalizer.recorded.rows import Row, rows
 from toolparity.normalizer.readers import sniff
 
 Pair = tuple[str, str]
@@ -25,48 +24,37 @@ Pair = tuple[str, str]
 Shape = dict[str, set[Pair]]
 
 #: Members that callers and models fill as they like.
-FREE = frozenset(("metadata", "parameters", "schema", "json_schema", "input_schema", "output_schema"))
+FREE = frozenset(("metadata", "parameters", "schema", "json_schema", "input_schema", "output_schema", "input"))
 
 _JSON = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null", dict: "object"}
 
 
-class Coverage(NamedTuple):
-    """``missing``: the real pairs that emulated traffic never shows, as (event, path, type)."""
-
-    covered: int
-    total: int
-    missing: list[tuple[str, str, str]]
-
-    @property
-    def share(self) -> float:
-        return self.covered / self.total
-
-
-def pairs(value: Any, path: str = "", free: frozenset[str] = FREE) -> Iterator[Pair]:
+def pairs(value: Any, path: str = "") -> Iterator[Pair]:
     """The pairs of a JSON value, itself included."""
     if isinstance(value, dict):
         here = f"{path}<{value['type']}>" if path and isinstance(value.get("type"), str) else path
         yield here, "object"
         for name, member in value.items():
             below = f"{here}.{name}" if here else name
-            if name in free and isinstance(member, dict):
+            if name in FREE and isinstance(member, dict):
                 yield below, "object"
             else:
-                yield from pairs(member, below, free)
+                yield from pairs(member, below)
     elif isinstance(value, list):
         yield path, "array"
         for item in value:
-            yield from pairs(item, path + "[]", free)
+            yield from pairs(item, path + "[]")
     else:
         yield path, _JSON[type(value)]
 
 
-def shape(bodies: Iterable[tuple[bytes, bool]], free: frozenset[str] = FREE) -> Shape:
-    """The pairs of response bodies, each with whether it was streamed."""
+def shape(bodies: Iterable[tuple[bytes, bool]]) -> Shape:
+    """The pairs of response bodies, each with whether it was streamed; without those that are not JSON."""
     found: Shape = defaultdict(set)
     for data, stream in bodies:
-        for event, payload in payloads(data) if stream else [("body", json.loads(data))]:
-            found[event].update(pairs(payload, free=free))
+        with suppress(ValueError, AssertionError):  # a few recordings were shortened, or are pages of HTML
+            for event, payload in list(payloads(data)) if stream else [("body", json.loads(data))]:
+                found[event].update(pairs(payload))
     return dict(found)
 
 
@@ -82,58 +70,36 @@ def payloads(data: bytes) -> Iterator[tuple[str, Any]]:
         yield kind if isinstance(kind, str) else "chunk", payload
 
 
-def recorded(recordings: Path, wire: str, provider: str) -> list[Row]:
-    """The real exchanges of a surface that hold an answer."""
-    return [
-        row
-        for row in rows(recordings, wire)
-        if row.provider == provider and not row.failed and row.body is not None and _readable(row)
-    ]
-
-
-def _readable(row: Row) -> bool:
-    """Whether the body is JSON, or a stream of it; a few are not (they were shortened, or are pages of HTML)."""
-    try:
-        return bool(shape([(row.data, row.stream)]))
-    except (ValueError, AssertionError):
-        return False
-
-
-def real(found: Iterable[Row], free: frozenset[str] = FREE) -> Shape:
-    """The pairs of recorded exchanges."""
-    return shape(((row.data, row.stream) for row in found), free)
-
-
-def typed(models: Mapping[str, Any], free: frozenset[str] = FREE) -> Shape:
+def typed(models: Mapping[str, Any]) -> Shape:
     """The pairs that an SDK's types allow. ``models``: what each event is, or "body"; a union has them all."""
-    return {event: set(_annotated(model, "", free, ())) for event, model in models.items()}
+    return {event: set(_annotated(model, "", ())) for event, model in models.items()}
 
 
-def _annotated(annotation: Any, path: str, free: frozenset[str], outer: tuple[Any, ...]) -> Iterator[Pair]:
+def _annotated(annotation: Any, path: str, outer: tuple[Any, ...]) -> Iterator[Pair]:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        yield from _annotated(arguments[0], path, free, outer)
+        yield from _annotated(arguments[0], path, outer)
     elif origin in (typing.Union, types.UnionType):
         for argument in arguments:
-            yield from _annotated(argument, path, free, outer)
+            yield from _annotated(argument, path, outer)
     elif origin is typing.Literal:
         yield from ((path, _JSON[type(value)]) for value in arguments)
     elif origin is list:
         yield path, "array"
-        yield from _annotated(arguments[0], path + "[]", free, outer)
+        yield from _annotated(arguments[0], path + "[]", outer)
     elif origin is dict or annotation is dict:
         yield path, "any"
     elif isinstance(annotation, typing.TypeAliasType if hasattr(typing, "TypeAliasType") else ()):
-        yield from _annotated(annotation.__value__, path, free, outer)
+        yield from _annotated(annotation.__value__, path, outer)
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield from _members(annotation, path, free, outer)
+        yield from _members(annotation, path, outer)
     elif annotation in _JSON:
         yield path, _JSON[annotation]
     else:
         yield path, "any"
 
 
-def _members(model: type[BaseModel], path: str, free: frozenset[str], outer: tuple[Any, ...]) -> Iterator[Pair]:
+def _members(model: type[BaseModel], path: str, outer: tuple[Any, ...]) -> Iterator[Pair]:
     if outer.count(model) > 1:
         yield path, "any"
         return
@@ -142,18 +108,18 @@ def _members(model: type[BaseModel], path: str, free: frozenset[str], outer: tup
         for name, field in model.model_fields.items():
             member = field.alias or name
             below = f"{here}.{member}" if here else member
-            if member in free:
+            if member in FREE:
                 yield below, "any"
             else:
-                yield from _annotated(field.annotation, below, free, (*outer, model))
+                yield from _annotated(field.annotation, below, (*outer, model))
 
 
 def _tagged(model: type[BaseModel], path: str) -> list[str]:
     """The path with each type that the object may name; without one where it need not."""
     field = model.model_fields.get("type")
     values = [] if field is None or not path else [v for v in _literals(field.annotation) if v is not None]
-    bare = [] if values and field is not None and field.is_required() else [path]
-    return [f"{path}<{value}>" for value in values] + bare
+    untyped = [] if values and field is not None and field.is_required() else [path]
+    return [f"{path}<{value}>" for value in values] + untyped
 
 
 def _literals(annotation: Any) -> Iterator[Any]:
@@ -163,7 +129,7 @@ def _literals(annotation: Any) -> Iterator[Any]:
         yield from _literals(argument)
 
 
-def strange(emulated: Shape, *known: Shape) -> list[tuple[str, str, str]]:
+def unknown(emulated: Shape, *known: Shape) -> list[tuple[str, str, str]]:
     """The emulated (event, path, type) that are in none of the others."""
     return sorted(
         (event, path, kind)
@@ -181,10 +147,3 @@ def _allows(known: set[Pair], path: str, kind: str) -> bool:
             return True
         path = path.rpartition(".")[0]
     return False
-
-
-def coverage(emulated: Shape, of: Shape) -> Coverage:
-    """How much of real traffic the emulated one shows."""
-    all_pairs = {(event, *pair) for event, found in of.items() for pair in found}
-    missing = sorted(one for one in all_pairs if (one[1], one[2]) not in emulated.get(one[0], set()))
-    return Coverage(len(all_pairs) - len(missing), len(all_pairs), missing)

@@ -1,4 +1,4 @@
-"""How the emulated providers start, where they listen, and how they stop."""
+"""The emulated providers start, listen, and stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from xai_sdk.proto import chat_pb2_grpc
 
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.errors import ServerNotStarted
-from toolparity.cassettes.surfaces import SURFACES
 
 
 def ports(servers: Servers) -> list[int]:
@@ -33,34 +32,28 @@ def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "emulated-providers"]
 
 
-def test_both_servers_listen_on_loopback_and_on_no_other_address() -> None:
-    with running() as servers:
-        assert servers.http_url.startswith("http://127.0.0.1:")
-        assert servers.grpc_address.startswith("127.0.0.1:")
+@pytest.mark.parametrize(
+    ("options", "url", "listening", "silent"),
+    [
+        ({}, "http://127.0.0.1:", "127.0.0.1", "127.0.0.2"),
+        ({"host": "0.0.0.0"}, "http://0.0.0.0:", "127.0.0.2", ""),
+        ({"host": "localhost"}, "http://", "127.0.0.1", ""),
+        ({"host": "::1"}, "http://[::1]:", "::1", "127.0.0.1"),
+    ],
+)
+def test_both_servers_listen_on_loopback_or_on_the_chosen_host(
+    options: dict[str, str], url: str, listening: str, silent: str
+) -> None:
+    if "::1" in options.values():
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            pytest.skip(f"no IPv6 here: {error}")
+    with running(**options) as servers:
+        assert servers.http_url.startswith(url)
         for port in ports(servers):
-            assert listens("127.0.0.1", port)
-            assert not listens("127.0.0.2", port)
-
-
-def test_another_address_is_taken_where_it_is_told() -> None:
-    with running(host="0.0.0.0") as servers:
-        assert all(listens("127.0.0.2", port) for port in ports(servers))
-        assert servers.http_url.startswith("http://0.0.0.0:")
-
-
-def test_loopback_may_be_told_by_name() -> None:
-    with running(host="localhost") as servers:
-        assert all(listens("127.0.0.1", port) for port in ports(servers))
-
-
-def test_loopback_may_be_ipv6() -> None:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError as error:
-        pytest.skip(f"no IPv6 here: {error}")
-    with running(host="::1") as servers:
-        assert servers.http_url.startswith("http://[::1]:")
-        assert all(listens("::1", port) for port in ports(servers))
+            assert listens(listening, port)
+            assert not (silent and listens(silent, port))
 
 
 def test_nothing_is_left_when_the_block_ends_or_raises() -> None:
@@ -83,13 +76,7 @@ def _fails(used: list[int]) -> None:
         raise KeyError
 
 
-def test_two_pairs_run_beside_each_other() -> None:
-    with running() as one, running() as other:
-        assert not set(ports(one)) & set(ports(other))
-        assert all(listens("127.0.0.1", port) for port in ports(one) + ports(other))
-
-
-def test_an_address_of_nobodys_is_an_error_that_says_so() -> None:
+def test_a_foreign_address_is_an_error() -> None:
     with pytest.raises(ServerNotStarted, match=r"203\.0\.113\.1:0: cannot listen"), running(host="203.0.113.1"):
         pass
 
@@ -101,7 +88,7 @@ async def _endless(scope: Any, receive: Callable[[], Awaitable[Any]], send: Call
         pass
 
 
-def test_a_stream_that_nobody_ends_does_not_hold_the_server_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endless_stream_does_not_delay_the_end_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
     with serving(_endless, chat_pb2_grpc.ChatServicer()) as servers:
         reader = socket.create_connection(("127.0.0.1", ports(servers)[0]))
         reader.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -112,7 +99,7 @@ def test_a_stream_that_nobody_ends_does_not_hold_the_server_up(caplog: pytest.Lo
 
 
 def _rest(reader: socket.socket) -> Iterator[bytes]:
-    """What comes until the connection ends, in whatever way."""
+    """The data until the connection ends, even if it is reset."""
     try:
         while data := reader.recv(65536):
             yield data
@@ -131,16 +118,3 @@ def test_a_port_that_is_taken_is_an_error_for_either_server(capfd: pytest.Captur
         assert listens("127.0.0.1", web)
         assert listens("127.0.0.1", rpc)
     capfd.readouterr()  # gRPC itself writes a line there
-
-
-@pytest.mark.parametrize("name", SURFACES)
-def test_each_surface_has_its_base(servers: Servers, name: str) -> None:
-    base = servers.base(SURFACES[name])
-    ends = {
-        "openai": "/openai/v1",
-        "xai": "/xai/v1",
-        "anthropic": "/anthropic",
-        **{provider: f"/{provider}" for provider in ("bedrock", "cohere", "google", "ollama")},
-    }
-    expected = servers.grpc_address if name == "xai.grpc" else servers.http_url + ends[SURFACES[name].provider]
-    assert base == expected

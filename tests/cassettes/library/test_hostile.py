@@ -248,12 +248,7 @@ def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
     code = "from toolparity.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert f"0 of {len(HOSTILE)} cassettes passed: {len(HOSTILE)} unknown" in done.stdout

@@ -23,7 +23,7 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.model import Response
 
-from .talking import shown, talk, talk_async
+from .talking import compared, talk, talk_async
 
 pytestmark = pytest.mark.service("cassettes/recorder", "cassettes/emulated")
 
@@ -104,7 +104,7 @@ def test_with_the_servers_down_every_sdk_hears_the_same_objects(mixed: tuple[Pat
         again = everybody({at.name: at_home(at) for at in SPEAKERS})
         assert cassette.all_played
     for who, heard in said.items():
-        assert shown(again[who]) == shown(heard), who
+        assert compared(again[who]) == compared(heard), who
         assert [of_the_body(one) for one in again[who]] == [of_the_body(one) for one in heard], who
         assert heard[0].response.calls, who
 
@@ -154,7 +154,7 @@ def test_grpc_asks_nobody_while_it_is_replayed(mixed: tuple[Path, Said], tmp_pat
         link = Link(address, "no key", secure=False, timeout=1)
         with playing(there):
             heard = talk(SCRIPT, at, link, stream=True)
-        assert shown(heard) == shown(said["xai.grpc", "sync", "streamed"])
+        assert compared(heard) == compared(said["xai.grpc", "sync", "streamed"])
         with pytest.raises(BlockingIOError):
             listener.accept()
         # without the cassette, the same call does knock

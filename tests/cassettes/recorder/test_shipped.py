@@ -46,14 +46,7 @@ def test_there_is_one_for_every_scenario_on_every_surface_that_can_play_it_plain
 
 
 def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
-    everywhere = {
-        "empty-arguments",
-        "error-rate-limit",
-        "parallel-three",
-        "single-call",
-        "text-only",
-        "two-rounds",
-    }
+    everywhere = {"empty-arguments", "error-rate-limit", "parallel-three", "single-call", "text-only", "two-rounds"}
     assert tuple(SURFACES) == SURFACE_NAMES
     for surface in SURFACES.values():
         played = {place.name for place in SHIPPED if (place.provider, place.wire) == (surface.provider, surface.wire)}

@@ -1,0 +1,82 @@
+"""The official SDKs read every script from the emulated providers as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.cassettes.emulated.script_library import LIBRARY
+from tests.cassettes.recorder.talking import talk, talk_async, without_connection
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.recorder.sdks import Link
+from toolparity.cassettes.scripts import Refuse, Round, Say, Script, ScriptedCall, scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.model import Refusal, Response, ToolCall
+
+PLAYED = [
+    pytest.param(surface, script, id=f"{surface.name}-{script.id}")
+    for surface in SURFACES.values()
+    for script in (*scripts().values(), *LIBRARY.values())
+    if surface.plays(script) and not any(round.fault for round in script.rounds)
+]
+#: The surfaces with a member or a stop reason for a refusal; on the others it is text like any other.
+WITH_REFUSAL = ("openai.chat", "openai.responses", "anthropic.messages", "xai.chat", "xai.responses")
+
+
+@pytest.fixture(autouse=True)
+def _telemetry_reads_no_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """xAI's SDK parses the arguments of every call for its telemetry, and fails if they are cut."""
+    monkeypatch.setenv("XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES", "1")
+
+
+@pytest.mark.thorough(keep=5, per="{surface.name}")
+@pytest.mark.parametrize(("surface", "script"), PLAYED)
+def test_a_script_is_read_as_written_in_plain_and_streamed_answers(
+    servers: Servers, surface: Surface, script: Script
+) -> None:
+    link = Link(servers.base(surface), "any", secure=False)
+    plain, streamed = (
+        [without_connection(one) for one in talk(script, surface, link, stream=stream)] for stream in (False, True)
+    )
+    for round, one, other in zip(script.rounds, plain, streamed, strict=True):
+        check_answer(surface, round, one)
+        check_answer(surface, round, other)
+        assert (one.id, one.model) == (other.id, other.model)
+        assert figures(one) == figures(other) or round.pieces == "characters"
+    asynchronous = asyncio.run(talk_async(script, surface, link, stream=True))
+    assert [without_connection(one) for one in asynchronous] == streamed
+
+
+def check_answer(surface: Surface, round: Round, response: Response) -> None:
+    (choice,) = response.choices
+    assert (response.complete, response.error) == (True, None)
+    for call, written in zip(choice.calls, round.calls, strict=True):
+        assert (call.name, call.arguments, call.status) == (written.tool, *expected_arguments(call, round, written))
+    refusal = "".join(part.text for part in round.parts if isinstance(part, Refuse))
+    blocks = [block.text for block in choice.blocks if isinstance(block, Refusal)]
+    assert choice.text + "".join(blocks) == "".join(p.text for p in round.parts if isinstance(p, (Say, Refuse)))
+    endings = {"length": "max_tokens", "content_filter": "content_filter", "pause": "pause"}
+    stop = "refusal" if refusal and surface.name in WITH_REFUSAL else "end_turn"
+    assert choice.stop.reason == (endings[round.ending] if round.ending else "tool_calls" if round.calls else stop)
+
+
+def expected_arguments(call: ToolCall, round: Round, written: ScriptedCall) -> tuple[Any, str]:
+    if call.kind == "custom" or round.ending == "content_filter":  # whose last call may be cut
+        assert call.arguments_text == written.text
+        return call.arguments, call.status
+    try:
+        value = json.loads(written.text or "{}")
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        return value, "complete"
+    return None, "truncated" if round.ending == "length" else "invalid"
+
+
+def figures(response: Response) -> Any:
+    usage = response.usage
+    assert usage is not None
+    return usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens
