@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.support.traffic import row, write_rows
 from toolparity.cassettes.library import RECORDED
 from toolparity.cassettes.recorder.drift import MemberDrift, compared_surfaces, drift
 from toolparity.cassettes.sources import Exchange, read
@@ -37,20 +38,19 @@ def _one(live: list[Exchange], emulated: list[Exchange], **options: float) -> Me
     return found
 
 
-def test_equal_responses_with_other_ids_and_words_do_not_differ() -> None:
+def test_equal_responses_with_other_ids_texts_arguments_and_schemas_do_not_differ() -> None:
     assert drift([_plain(id="chatcmpl-99ab12")], [_plain(created=2)]) == []
+    calls = [{"arguments": {"city": "Lisbon"}}, {"arguments": {"day": 1}}]
+    assert drift([_plain(calls=calls[:1])], [_plain(calls=calls[1:])]) == []
 
 
-def test_a_member_of_live_responses_only_becomes_a_proposal() -> None:
+def test_a_member_of_one_side_becomes_a_proposal() -> None:
     found = _one([_plain(service_tier="default")], [_plain()])
     assert (found.difference, found.kind, found.path) == ("only live", "body", "service_tier")
     assert found.proposal == (
         'cassettes/emulated/openai_chat.py: add `service_tier` in body (string, such as "default"): '
         "1 of 1 live messages have it"
     )
-
-
-def test_a_member_of_emulated_responses_only_is_to_be_checked() -> None:
     found = _one([_plain(), _plain()], [_plain(warning="x")])
     assert (found.difference, found.path) == ("only emulated", "warning")
     assert "check whether `warning` in body still exists" in found.proposal
@@ -74,17 +74,9 @@ def test_types_and_classes_of_values_are_compared(
     assert (found.difference, (found.live, found.emulated)) == (difference, both)
 
 
-def test_only_the_outermost_missing_member_is_reported() -> None:
+def test_the_outermost_missing_member_is_reported_and_a_rare_one_on_request() -> None:
     usage = {"prompt_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 0}}
     assert _one([_plain(usage=usage)], [_plain()]).path == "usage"
-
-
-def test_arguments_and_schemas_are_not_compared() -> None:
-    calls = [{"arguments": {"city": "Lisbon"}}, {"arguments": {"day": 1}}]
-    assert drift([_plain(calls=calls[:1])], [_plain(calls=calls[1:])]) == []
-
-
-def test_rare_members_are_reported_on_request() -> None:
     live = [_plain(), _plain(), _plain(), _plain(service_tier="flex")]
     assert drift(live, [_plain()]) == []
     assert _one(live, [_plain()], at_least=0.2).share == 0.25
@@ -115,38 +107,24 @@ def test_recorded_and_emulated_responses_of_a_wire_are_compared(recordings: Path
     assert len(drift(real, made, at_least=0.0)) > len(drift(real, made))
 
 
-def test_the_command_prints_differences_proposals_and_json(tmp_path: Path) -> None:
-    live, emulated = tmp_path / "live.jsonl", tmp_path / "emulated.jsonl"
-    for file, exchange in ((live, _plain(service_tier="default")), (emulated, _plain())):
-        row = {"id": "1", "provider": "openai", "wire": "openai.chat", "stream": False, "status": 200}
-        file.write_text(json.dumps({**row, "request": None, "body": (exchange.body or b"").decode()}) + "\n")
-
-    def run(*arguments: str) -> tuple[int, str]:
-        result = CliRunner().invoke(main, ["cassettes", "drift", *arguments])
-        return result.exit_code, result.output
-
-    code, shown = run(str(live), str(emulated))
-    assert code == 1
-    assert "openai.chat: 1 live and 1 emulated responses, 1 members differ" in shown
-    assert "only live  body: service_tier: string (1 of 1)" in shown
-    assert "openai_chat.py: add `service_tier`" in run(str(live), str(emulated), "--proposals")[1]
-    data = json.loads(run(str(live), str(emulated), "--json")[1])
-    assert data["surfaces"] == {"openai.chat": {"live": 1, "emulated": 1}}
-    assert data["drifts"][0]["share"] == 1.0
-    assert run(str(live), str(live))[0] == 0
-
-
-def test_nothing_to_compare_exits_with_5(tmp_path: Path) -> None:
-    file = tmp_path / "one.json"  # of no known provider
-    file.write_bytes(_plain().body or b"")
-    result = CliRunner().invoke(main, ["cassettes", "drift", str(file), str(PARALLEL)])
-    assert result.exit_code == 5, result.output
-    assert "nothing to compare" in result.output
-
-
 def _drift(*arguments: object) -> tuple[int, str, str]:
     result = CliRunner().invoke(main, ["cassettes", "drift", *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_command_prints_differences_proposals_and_json(tmp_path: Path) -> None:
+    live, emulated = tmp_path / "live.jsonl", tmp_path / "emulated.jsonl"
+    for file, exchange in ((live, _plain(service_tier="default")), (emulated, _plain())):
+        write_rows(file, row((exchange.body or b"").decode(), request=None))
+    code, shown, _ = _drift(live, emulated)
+    assert code == 1
+    assert "openai.chat: 1 live and 1 emulated responses, 1 members differ" in shown
+    assert "only live  body: service_tier: string (1 of 1)" in shown
+    assert "openai_chat.py: add `service_tier`" in _drift(live, emulated, "--proposals")[1]
+    data = json.loads(_drift(live, emulated, "--json")[1])
+    assert data["surfaces"] == {"openai.chat": {"live": 1, "emulated": 1}}
+    assert data["drifts"][0]["share"] == 1.0
+    assert _drift(live, live)[0] == 0
 
 
 PARALLEL = RECORDED / "openai" / "openai.chat" / "parallel-three.yaml"
@@ -174,9 +152,12 @@ def test_emulated_responses_are_never_taken_as_live(tmp_path: Path) -> None:
     assert (code, "2 responses of real providers are not compared as EMULATED" in errors) == (5, True)
 
 
-@pytest.mark.parametrize("content", [None, "a: ["], ids=["missing", "not YAML"])
-def test_input_that_cannot_be_read_is_no_empty_run(tmp_path: Path, content: str | None) -> None:
+def test_input_that_has_nothing_to_compare_or_cannot_be_read_has_an_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    if content is not None:
-        path.write_text(content)
-    assert _drift(path, PARALLEL)[0] == 4
+    assert _drift(path, PARALLEL)[0] == 4, "missing"
+    path.write_text("a: [")
+    assert _drift(path, PARALLEL)[0] == 4, "not YAML"
+    nameless = tmp_path / "one.json"  # of no known provider
+    nameless.write_bytes(_plain().body or b"")
+    code, _, errors = _drift(nameless, PARALLEL)
+    assert (code, "nothing to compare" in errors) == (5, True)

@@ -50,19 +50,10 @@ def _record(*arguments: str, into: Path, answer: str | None = None) -> Result:
     return CliRunner().invoke(main, given, input=answer, env={"TOOLPARITY_RAN_BY": "Tests"})
 
 
-def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command take its input for a terminal."""
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
-
-
-# estimates and budgets
-
-
 def test_an_estimate_repeats_the_history_in_each_round() -> None:
     one, two = (estimate(scripts()[id], CHAT, stream=False) for id in ("text-only", "single-call"))
-    assert (one.requests, two.requests) == (1, 2)
+    assert (one.requests, two.requests, one.output_tokens > 0) == (1, 2, True)
     assert two.input_tokens > 1.5 * one.input_tokens
-    assert one.output_tokens > 0
 
 
 def test_the_requests_are_limited_before_they_are_sent() -> None:
@@ -110,23 +101,16 @@ def test_a_table_of_prices_that_cannot_be_read_is_refused(tmp_path: Path, text: 
         read_prices(file)
 
 
-# the command
-
-
-def test_a_dry_run_shows_requests_tokens_and_cost_and_sends_nothing(tmp_path: Path, prices: Path) -> None:
+def test_a_dry_run_shows_each_cassette_requests_and_cost_and_sends_nothing(tmp_path: Path, prices: Path) -> None:
     into = tmp_path / "library"
     result = _record("single-call", "--live", "--dry-run", "--prices", str(prices), into=into)
     assert result.exit_code == 0, result.output
-    assert "single-call on openai.chat, plain  record" in result.output
-    assert "requests  2" in result.output
-    assert "cost  about 0." in result.output
+    for text in ("single-call on openai.chat, plain  record", "requests  2", "cost  about 0."):
+        assert text in result.output
     assert not into.exists()
-
-
-def test_a_dry_run_says_which_cassettes_are_replaced_and_kept(tmp_path: Path) -> None:
-    assert _record("single-call", into=tmp_path).exit_code == 0
-    assert "plain  keep" in _record("single-call", "--dry-run", into=tmp_path).output
-    assert "plain  replace" in _record("single-call", "--dry-run", "--rerecord", into=tmp_path).output
+    assert _record("single-call", into=into).exit_code == 0
+    assert "plain  keep" in _record("single-call", "--dry-run", into=into).output
+    assert "plain  replace" in _record("single-call", "--dry-run", "--rerecord", into=into).output
 
 
 def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path) -> None:
@@ -136,12 +120,12 @@ def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path) -> 
     assert "2 of 2 requests are sent, 1 more are needed" in result.output
 
 
-def test_a_cost_is_kept(tmp_path: Path, prices: Path) -> None:
+def test_a_cost_limit_prevents_a_recording_above_it(tmp_path: Path, prices: Path) -> None:
     into = tmp_path / "library"
-    given = ("single-call", "--prices", str(prices), "--max-cost")
-    assert "about 0.3" in _record(*given, "0.01", into=into).output
+    arguments = ("single-call", "--prices", str(prices), "--max-cost")
+    assert "about 0.3" in _record(*arguments, "0.01", into=into).output
     assert not [*files.find(into)]
-    assert _record(*given, "100", into=into).exit_code == 0
+    assert _record(*arguments, "100", into=into).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -157,36 +141,26 @@ def test_a_cost_without_prices_is_a_usage_error(tmp_path: Path, prices: Path, op
     assert problem in result.output
 
 
-# replacing
-
-
-def _old_cassette(root: Path) -> bytes:
+def _old_cassette(root: Path) -> tuple[Path, bytes]:
     """Record with another model, so that the next recording differs in a value."""
     assert _record("single-call", "--live", "--model", "gpt-5-nano", into=root).exit_code == 0
     (place,) = files.find(root)
-    return place.path.read_bytes()
+    return place.path, place.path.read_bytes()
 
 
 @pytest.mark.usefixtures("live")
-def test_without_a_terminal_nothing_is_sent_that_would_replace_a_cassette(tmp_path: Path) -> None:
-    before = _old_cassette(tmp_path)
-    result = _record("single-call", "--live", into=tmp_path)
-    assert result.exit_code == 2
-    assert "it would replace the cassette single-call on openai.chat, plain" in result.output
-    assert "pass --yes" in result.output
-    (place,) = files.find(tmp_path)
-    assert place.path.read_bytes() == before
-
-
-@pytest.mark.usefixtures("live")
-def test_with_yes_the_differences_are_shown_and_the_cassette_is_replaced(tmp_path: Path) -> None:
-    before = _old_cassette(tmp_path)
+def test_without_a_terminal_a_cassette_is_replaced_with_yes_only(tmp_path: Path) -> None:
+    path, before = _old_cassette(tmp_path)
+    refused = _record("single-call", "--live", into=tmp_path)
+    assert refused.exit_code == 2
+    assert "it would replace the cassette single-call on openai.chat, plain" in refused.output
+    assert "pass --yes" in refused.output
+    assert path.read_bytes() == before
     result = _record("single-call", "--live", "--yes", into=tmp_path)
     assert result.exit_code == 0, result.output
     assert "values change" in result.output
     assert '"gpt-5-nano" -> "gpt-5-mini"' in result.output
-    (place,) = files.find(tmp_path)
-    assert place.path.read_bytes() != before
+    assert path.read_bytes() != before
 
 
 @pytest.mark.usefixtures("live")
@@ -194,11 +168,10 @@ def test_with_yes_the_differences_are_shown_and_the_cassette_is_replaced(tmp_pat
 def test_on_a_terminal_each_cassette_is_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: str
 ) -> None:
-    before = _old_cassette(tmp_path)
-    _terminal(monkeypatch)
+    path, before = _old_cassette(tmp_path)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     result = _record("single-call", "--live", into=tmp_path, answer=answer)
     assert result.exit_code == 0, result.output
-    (place,) = files.find(tmp_path)
-    assert f"Replace {place.path}?" in result.output
+    assert f"Replace {path}?" in result.output
     assert f"plain: {status}" in result.output
-    assert (place.path.read_bytes() == before) == (status == "declined")
+    assert (path.read_bytes() == before) == (status == "declined")

@@ -1,23 +1,27 @@
-"""`toolparity record`: which scenarios, from whom, into which library, and what it says and exits with."""
+"""`toolparity record` selects scenarios, surfaces and a library, and reports what it did by output and exit code."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from toolparity.cassettes.library import files
+from toolparity.cassettes.recorder.sdks import Caller
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.cli import main
 
 PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
+PLAIN_XAI = ("--wire", "openai.chat", "--provider", "xai", "--plain")
 
 
-def record(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
-    return CliRunner().invoke(main, ["record", *arguments], env={"TOOLPARITY_RAN_BY": "Tests", **(env or {})})
+def record(*arguments: str, into: Path, env: dict[str, str | None] | None = None) -> Result:
+    environment = {"TOOLPARITY_RAN_BY": "Tests", **(env or {})}
+    return CliRunner().invoke(main, ["record", *arguments, "--into", str(into)], env=environment)
 
 
 def made(root: Path) -> list[str]:
@@ -25,7 +29,7 @@ def made(root: Path) -> list[str]:
 
 
 def test_a_scenario_of_a_provider_is_recorded_plain_and_streamed(tmp_path: Path) -> None:
-    result = record("single-call", "--provider", "anthropic", "--into", str(tmp_path))
+    result = record("single-call", "--provider", "anthropic", into=tmp_path)
     assert result.exit_code == 0, result.output
     assert made(tmp_path) == [
         "anthropic/anthropic.messages/single-call.stream.yaml",
@@ -37,15 +41,13 @@ def test_a_scenario_of_a_provider_is_recorded_plain_and_streamed(tmp_path: Path)
         ["anthropic.messages", "plain", "1"],
         ["anthropic.messages", "streamed", "1"],
     ]
-    assert {files.provenance_of(place.path).origin for place in files.find(tmp_path)} == {"emulated"}
-    assert {files.provenance_of(place.path).ran_by for place in files.find(tmp_path)} == {"Tests"}
+    provenances = [files.provenance_of(place.path) for place in files.find(tmp_path)]
+    assert [(one.origin, one.ran_by) for one in provenances] == [("emulated", "Tests")] * 2
 
 
 @pytest.mark.thorough
 def test_patterns_wires_and_forms_narrow_what_is_recorded(tmp_path: Path) -> None:
-    result = record(
-        "server-search*", "te*-*", "tw*-r*", "--wire", "openai.responses", "--stream", "--into", str(tmp_path)
-    )
+    result = record("server-search*", "te*-*", "tw*-r*", "--wire", "openai.responses", "--stream", into=tmp_path)
     assert result.exit_code == 0, result.output
     assert made(tmp_path) == [
         f"{provider}/openai.responses/{name}.stream.yaml"
@@ -54,148 +56,75 @@ def test_patterns_wires_and_forms_narrow_what_is_recorded(tmp_path: Path) -> Non
     ]
 
 
-def test_what_stands_there_is_kept_until_somebody_asks(tmp_path: Path) -> None:
-    arguments = ("text-only", "--wire", "openai.chat", "--provider", "xai", "--plain", "--into", str(tmp_path))
-    assert record(*arguments).exit_code == 0
-    (place,) = files.find(tmp_path)
-    before = place.path.read_bytes()
-    again = record(*arguments)
-    assert again.exit_code == 0
-    assert "text-only on xai.chat, plain: kept" in again.stderr
-    assert place.path.read_bytes() == before
-    once_more = record(*arguments, "--rerecord")
-    assert "text-only on xai.chat, plain: same" in once_more.stderr
-
-
-def test_another_model_is_asked_and_recorded(tmp_path: Path) -> None:
-    result = record(
-        "text-only",
-        "--wire",
-        "openai.chat",
-        "--provider",
-        "xai",
-        "--plain",
-        "--model",
-        "grok-x",
-        "--into",
-        str(tmp_path),
-    )
+def test_an_existing_cassette_is_kept_and_another_model_replaces_it(tmp_path: Path) -> None:
+    assert record("text-only", *PLAIN_XAI, into=tmp_path).exit_code == 0
+    assert "text-only on xai.chat, plain: kept" in record("text-only", *PLAIN_XAI, into=tmp_path).stderr
+    result = record("text-only", *PLAIN_XAI, "--model", "grok-x", "--rerecord", into=tmp_path)
     assert result.exit_code == 0, result.output
     (place,) = files.find(tmp_path)
     assert files.provenance_of(place.path).model == "grok-x"
     assert b'"grok-x"' in files.load(place.path).requests[0].body
 
 
-def test_what_changed_is_told_as_a_semantic_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ("single-call", "--wire", "openai.chat", "--provider", "openai", "--plain", "--into", str(tmp_path))
-    assert record(*arguments).exit_code == 0
+def test_a_changed_recording_is_shown_as_a_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert record("single-call", *PLAIN_XAI, into=tmp_path).exit_code == 0
     old = scripts()["single-call"]
     first = msgspec.structs.replace(old.rounds[0], parts=[old.rounds[0].parts[0]] * 2)
-    changed = msgspec.structs.replace(old, rounds=[first, old.rounds[1]])
-    monkeypatch.setitem(scripts(), "single-call", changed)
-    result = record(*arguments)
+    monkeypatch.setitem(scripts(), "single-call", msgspec.structs.replace(old, rounds=[first, old.rounds[1]]))
+    result = record("single-call", *PLAIN_XAI, into=tmp_path)
     assert result.exit_code == 0, result.output
-    assert "What changed: single-call on openai.chat, plain" in result.stdout
+    assert "What changed: single-call on xai.chat, plain" in result.stdout
     assert "+ call exchange 1: get_weather (function)" in result.stdout
 
 
-def test_a_recording_that_fails_is_told_and_the_old_file_stands(
+def test_a_failure_and_an_interrupt_are_reported_and_leave_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from toolparity.cassettes.recorder.sdks import Caller
-
-    arguments = (
-        "single-call",
-        "text-only",
-        "--wire",
-        "openai.chat",
-        "--provider",
-        "xai",
-        "--plain",
-        "--into",
-        str(tmp_path),
-    )
-    assert record(*arguments).exit_code == 0
-    before = {place.shown: place.path.read_bytes() for place in files.find(tmp_path)}
-    ask = Caller.send
+    arguments = ("single-call", "text-only", *PLAIN_XAI)
+    assert record(*arguments, into=tmp_path).exit_code == 0
+    before = {place.path: place.path.read_bytes() for place in files.find(tmp_path)}
+    send = Caller.send
 
     def broken(self: Caller, body: dict[str, list[object]]) -> object:
         if len(body["messages"]) > 2:
-            raise ConnectionResetError("the line went dead")
-        return ask(self, body)
-
-    monkeypatch.setattr(Caller, "send", broken)
-    result = record(*arguments, "--rerecord")
-    assert result.exit_code == 4
-    assert "single-call on xai.chat, plain: failed: round 2: ConnectionResetError: the line went dead" in result.stderr
-    assert "text-only on xai.chat, plain: same" in result.stderr
-    assert "Not recorded; the old files are unchanged" in result.stdout
-    (name,) = [name for name in before if "single-call" in name]
-    assert (tmp_path / name).read_bytes() == before[name]
-
-
-def test_an_interrupt_ends_it_and_leaves_what_stood_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolparity.cassettes.recorder.sdks import Caller
-
-    arguments = ("text-only", "--wire", "openai.chat", "--provider", "xai", "--plain", "--into", str(tmp_path))
-    assert record(*arguments).exit_code == 0
-    (place,) = files.find(tmp_path)
-    before = place.path.read_bytes()
+            raise ConnectionResetError("connection lost")
+        return send(self, body)
 
     def interrupted(self: Caller, body: object) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(Caller, "send", broken)
+    failed = record(*arguments, "--rerecord", into=tmp_path)
+    assert failed.exit_code == 4
+    assert "single-call on xai.chat, plain: failed: round 2: ConnectionResetError: connection lost" in failed.stderr
+    assert "text-only on xai.chat, plain: same" in failed.stderr
+    assert "Not recorded; the old files are unchanged" in failed.stdout
     monkeypatch.setattr(Caller, "send", interrupted)
-    result = record(*arguments, "--rerecord")
-    assert result.exit_code == 130
-    assert "interrupted" in result.stderr
-    assert place.path.read_bytes() == before
-    assert made(tmp_path) == [place.shown]
+    ended = record(*arguments, "--rerecord", into=tmp_path)
+    assert (ended.exit_code, "interrupted" in ended.stderr) == (130, True)
+    assert {place.path: place.path.read_bytes() for place in files.find(tmp_path)} == before
 
 
-@pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
-def test_live_needs_the_providers_key_and_says_so(tmp_path: Path, at: object) -> None:
-    assert isinstance(at, tuple)
-    name, provider, wire, *_ = at
-    key = SURFACES[name].key
-    result = record(
-        "text-only", "--live", "--provider", provider, "--wire", wire, "--into", str(tmp_path), env={key: None}
-    )
+def test_live_reports_all_missing_keys_at_once(tmp_path: Path) -> None:
+    keys = dict.fromkeys(surface.key for surface in SURFACES.values())
+    result = record("text-only", "--live", into=tmp_path, env=keys)
     assert result.exit_code == 2
-    assert f"{name} needs an API key in the environment variable {key}" in result.output
+    assert [key for key in keys if f"needs an API key in the environment variable {key} (set" not in result.output] == []
     assert made(tmp_path) == []
-
-
-def test_all_missing_keys_are_said_at_once(tmp_path: Path) -> None:
-    keys = {surface.key for surface in SURFACES.values()}
-    result = record("text-only", "--live", "--into", str(tmp_path), env=dict.fromkeys(keys))
-    assert result.exit_code == 2
-    assert all(f"environment variable {key}" in result.output for key in keys)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "exit_code", "message"),
     [
-        (["singel-call"], "unknown scenario: 'singel-call'; did you mean single-call?"),
-        (["--provider", "nobody"], f"unknown provider: 'nobody'; known: {', '.join(PROVIDERS)}"),
-        (["--wire", "smoke"], "unknown wire: 'smoke'; known:"),
-        (["--live", "--emulate"], "No such option"),
+        (["singel-call"], 2, "unknown scenario: 'singel-call'; did you mean single-call?"),
+        (["--provider", "nobody"], 2, f"unknown provider: 'nobody'; known: {', '.join(PROVIDERS)}"),
+        (["--wire", "smoke"], 2, "unknown wire: 'smoke'; known:"),
+        (["--live", "--emulate"], 2, "No such option"),
+        (["server-search", "--wire", "openai.chat"], 5, "nothing to record"),
     ],
-    ids=["scenario", "provider", "wire", "option"],
+    ids=["scenario", "provider", "wire", "option", "a scenario that no selected surface plays"],
 )
-def test_a_name_that_nobody_has_is_a_mistake_of_use(tmp_path: Path, arguments: list[str], told: str) -> None:
-    result = record(*arguments, "--into", str(tmp_path))
-    assert result.exit_code == 2
-    assert told in result.output
+def test_an_unknown_name_is_a_usage_error(tmp_path: Path, arguments: list[str], exit_code: int, message: str) -> None:
+    result: Any = record(*arguments, into=tmp_path)
+    assert (result.exit_code, message in result.output) == (exit_code, True), result.output
     assert made(tmp_path) == []
-
-
-def test_nothing_that_can_be_played_is_said(tmp_path: Path) -> None:
-    result = record("server-search", "--wire", "openai.chat", "--into", str(tmp_path))
-    assert result.exit_code == 5
-    assert "nothing to record" in result.stderr
-
-
-def test_the_help_names_it() -> None:
-    assert "record" in CliRunner().invoke(main, ["--help"]).output
-    assert "Exit codes" in record("--help").output

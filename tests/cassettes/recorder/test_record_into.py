@@ -1,4 +1,4 @@
-"""Item 28: a recording goes into a folder of the user, whose path is shown; the same one leaves a file as it is."""
+"""A recording goes into a folder of the user, whose path is shown; an identical one does not change the file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ONE = ("text-only", "--provider", "xai", "--wire", "openai.chat", "--plain")
 
 
 def record(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
-    told = {"TOOLPARITY_RAN_BY": "Tests", "TOOLPARITY_CASSETTES": None, **(env or {})}
-    return CliRunner().invoke(main, ["record", *ONE, *arguments], env=told)
+    environment = {"TOOLPARITY_RAN_BY": "Tests", "TOOLPARITY_CASSETTES": None, **(env or {})}
+    return CliRunner().invoke(main, ["record", *ONE, *arguments], env=environment)
 
 
 @pytest.fixture
@@ -46,14 +46,6 @@ def test_the_environment_variable_selects_the_library(here: Path) -> None:
     assert not (here / "cassettes").exists()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--rerecord",)])
-def test_the_path_is_shown_even_if_nothing_is_written(here: Path, arguments: tuple[str, ...]) -> None:
-    record()
-    result = record(*arguments)
-    assert str(here / "cassettes") in result.stderr
-    assert str(here / "cassettes") in result.stdout
-
-
 def test_recording_into_the_package_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(RECORDED.parents[1])
     result = record()
@@ -69,10 +61,15 @@ def test_a_library_that_cannot_be_created_is_an_error_before_any_request(here: P
     assert "recording into" not in result.stderr
 
 
-def test_an_identical_recording_does_not_change_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_identical_recording_does_not_change_the_file_and_shows_the_path(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record()
     (place,) = files.find(here / "cassettes")
     before = place.path.read_bytes()
     monkeypatch.setattr("toolparity.cassettes.recorder.record.now", lambda: "2031-01-02T03:04:05Z")
-    assert "plain: same" in record("--rerecord").stderr
+    for arguments, status in (((), "kept"), (("--rerecord",), "same")):
+        result = record(*arguments)
+        assert f"plain: {status}" in result.stderr
+        assert all(str(here / "cassettes") in text for text in (result.stdout, result.stderr))
     assert place.path.read_bytes() == before
