@@ -1,4 +1,4 @@
-"""`toolparity cassettes`: the content of a library, whether it is true, and what is missing."""
+"""`toolparity cassettes` lists, verifies, shows, compares and imports the cassettes of a library."""
 
 from __future__ import annotations
 
@@ -48,10 +48,7 @@ def mixed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# list
-
-
-def test_the_origin_stands_first_in_every_row(mixed: Path) -> None:
+def test_list_begins_each_row_with_the_origin_and_selects_by_path(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("list", library=mixed)
     assert result.exit_code == 0
     rows = [line.split()[:2] for line in result.stdout.splitlines() if ".yaml" in line]
@@ -61,23 +58,15 @@ def test_the_origin_stands_first_in_every_row(mixed: Path) -> None:
         ["live", "openai/openai.chat/text-only.yaml"],
     ]
     assert result.stdout.startswith("3 cassettes: 1 live, 1 emulated, 1 imported\n")
-
-
-def test_listing_as_json_has_the_whole_provenance(mixed: Path) -> None:
     found = data("list", "single", library=mixed)
-    assert [(one["path"], one["origin"], one["sdk"]) for one in found] == [
-        ("openai/openai.chat/single-call.yaml", "emulated", "openai")
-    ]
+    assert [(one["path"], one["origin"], one["sdk"]) for one in found] == [(rows[1][1], "emulated", "openai")]
+    for pattern, count in (("openai", 3), ("*text*", 1), (rows[1][1], 1), ("s?ngle", 1)):
+        assert len(data("list", pattern, library=mixed)) == count, pattern
+    monkeypatch.setenv("TOOLPARITY_CASSETTES", str(mixed))
+    assert "3 cassettes" in run("list").stdout
 
 
-@pytest.mark.parametrize(
-    ("pattern", "count"), [("openai", 3), ("*text*", 1), ("openai/openai.chat/single-call.yaml", 1), ("s?ngle", 1)]
-)
-def test_cassettes_are_chosen_by_any_part_of_their_path(mixed: Path, pattern: str, count: int) -> None:
-    assert len(data("list", pattern, library=mixed)) == count
-
-
-def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Path) -> None:
+def test_a_cassette_without_provenance_is_unknown_and_a_fault(mixed: Path) -> None:
     path = mixed / "openai" / "openai.chat" / "bad.yaml"
     path.write_text("interactions: []\n")
     result = run("list", library=mixed)
@@ -90,21 +79,13 @@ def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Pat
 
 
 @pytest.mark.parametrize("command", ["list", "verify", "age"])
-def test_nothing_that_fits_is_nothing_run(tmp_path: Path, command: str) -> None:
+def test_an_empty_library_has_an_exit_code(tmp_path: Path, command: str) -> None:
     result = run(command, library=tmp_path)
     assert (result.exit_code, result.stdout) == (5, "")
     assert "the library has no cassettes" in result.stderr
 
 
-def test_the_library_may_come_from_the_environment(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLPARITY_CASSETTES", str(mixed))
-    assert "3 cassettes" in run("list").stdout
-
-
-# verify
-
-
-def test_cassettes_are_verified_in_several_processes_with_the_same_verdicts_in_the_same_order(tmp_path: Path) -> None:
+def test_several_processes_give_the_verdicts_of_one_in_the_same_order(tmp_path: Path) -> None:
     for scenario in list(scripts())[:18]:
         made(tmp_path, scenario=scenario)
     several, one = (data("verify", "--jobs", jobs, library=tmp_path) for jobs in ("2", "1"))
@@ -115,12 +96,12 @@ def test_cassettes_are_verified_in_several_processes_with_the_same_verdicts_in_t
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the last step, which needs real requests of an SDK: it has separate tests."""
+    """Without the last step, which needs an SDK."""
     monkeypatch.setattr(verify.verify_one, "__defaults__", (verify.STEPS[:-1],))
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_library_that_is_well_passes(mixed: Path) -> None:
+def test_a_correct_library_passes(mixed: Path) -> None:
     result = run("verify", library=mixed)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.endswith("3 of 3 cassettes passed: 1 live, 1 emulated, 1 imported\n")
@@ -128,7 +109,7 @@ def test_a_library_that_is_well_passes(mixed: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_one_wrong_cassette_fails_and_is_named_with_what_to_do(mixed: Path) -> None:
+def test_a_wrong_cassette_and_a_crash_of_a_step_have_exit_codes(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = path_for("openai.chat", "single-call", False, mixed)
     rewritten(path, lambda content: content["interactions"].append(content["interactions"][0]))
     result = run("verify", library=mixed)
@@ -141,19 +122,14 @@ def test_one_wrong_cassette_fails_and_is_named_with_what_to_do(mixed: Path) -> N
     (one,) = (one for one in data("verify", "single", library=mixed) if one["problems"])
     assert [(p["step"], p["fault"]) for p in one["problems"]] == [("digest", False)]
 
+    def crashes(subject: verify.CassetteCheck) -> Any:
+        raise RuntimeError("a mistake")
 
-def test_a_fault_of_ours_is_another_exit(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def falls_over(subject: verify.CassetteCheck) -> Any:
-        raise RuntimeError("a slip")
-
-    steps = (*verify.STEPS[:2], verify.Step("digest", "", falls_over))
+    steps = (*verify.STEPS[:2], verify.Step("digest", "", crashes))
     monkeypatch.setattr(verify.verify_one, "__defaults__", (steps,))
     result = run("verify", "single", library=mixed)
     assert result.exit_code == 4
-    assert "the step failed: RuntimeError: a slip" in result.stdout
-
-
-# live
+    assert "the step failed: RuntimeError: a mistake" in result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +144,7 @@ def reachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
         yield root, lambda at: recorder.emulated(at, servers.base(at))
 
 
-def test_live_shows_what_has_drifted_and_touches_nothing(
+def test_live_shows_drift_and_changes_no_file(
     reachable: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     root, live = reachable
@@ -199,7 +175,7 @@ def _older(content: dict[str, Any]) -> None:
         body["string"] = re.sub(r'"finish_reason": ?', '"ended":', body["string"])
 
 
-def test_live_without_a_key_says_which_and_asks_nobody(
+def test_live_without_a_key_names_the_key_and_sends_nothing(
     reachable: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -210,9 +186,6 @@ def test_live_without_a_key_says_which_and_asks_nobody(
         recorder.live(SURFACES["openai.chat"])
 
 
-# show, diff
-
-
 def test_showing_begins_with_the_origin_and_ends_with_the_policy(mixed: Path) -> None:
     path = made(mixed, interaction(chat_body("get_weather", "get_news")))
     result = run("show", "single-call", "--policy", "first", library=mixed)
@@ -221,26 +194,25 @@ def test_showing_begins_with_the_origin_and_ends_with_the_policy(mixed: Path) ->
     assert "1. POST https://api.openai.com/v1/chat/completions" in result.stdout
     assert "tool_call  get_news {}" in result.stdout
     assert "policy first  kept get_weather; dropped get_news" in result.stdout
-    assert run("show", path, library=mixed).stdout == run("show", path.relative_to(mixed), "--policy", "all",
-                                                           library=mixed).stdout  # fmt: skip
-
-
-def test_showing_as_json_has_the_responses_whole(mixed: Path) -> None:
+    relative = run("show", path.relative_to(mixed), "--policy", "all", library=mixed)
+    assert run("show", path, library=mixed).stdout == relative.stdout
     found = data("show", "single-call", library=mixed)
     assert (found["origin"], found["provenance"]["ran_by"]) == ("emulated", "the tests")
     (one,) = found["interactions"]
     assert one["response"]["choices"][0]["blocks"][0]["name"] == "get_weather"
-    assert [ref["name"] for ref in one["selection"]["kept"]] == ["get_weather"]
+    assert [ref["name"] for ref in one["selection"]["kept"]] == ["get_weather", "get_news"]
 
 
-@pytest.mark.parametrize(("name", "said"), [("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")])
-def test_only_one_cassette_can_be_shown(mixed: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"), [("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")]
+)
+def test_only_one_cassette_can_be_shown(mixed: Path, name: str, message: str) -> None:
     result = run("show", name, library=mixed)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-def test_a_diff_tells_by_meaning_and_names_both_origins(mixed: Path) -> None:
+def test_a_diff_names_both_origins_and_the_changed_calls(mixed: Path) -> None:
     made(mixed, interaction(chat_body()))
     result = run("diff", "text-only", "single-call", library=mixed)
     assert result.exit_code == 1
@@ -250,32 +222,20 @@ def test_a_diff_tells_by_meaning_and_names_both_origins(mixed: Path) -> None:
     assert run("diff", "single-call", "single-call", library=mixed).exit_code == 0
 
 
-# age
-
-
-def test_only_live_cassettes_age(mixed: Path) -> None:
+def test_only_live_cassettes_age_and_too_old_ones_fail(mixed: Path) -> None:
     result = run("age", "--warn", "30", "--fail", "90", library=mixed)
     assert result.exit_code == 0
-    lines = result.stderr.splitlines()
-    assert lines == [
+    assert result.stderr.splitlines() == [
         "1 live, 1 emulated, 1 imported; limits apply to live ones only",
         "openai/openai.chat/text-only.yaml: live, 40 days old: old",
     ]
     rows = [line.split()[0] for line in result.stdout.splitlines() if ".yaml" in line]
     assert rows == ["imported", "emulated", "live"], "the oldest first"
-
-
-def test_too_old_fails(mixed: Path) -> None:
-    result = run("age", "--fail", "39", library=mixed)
-    assert result.exit_code == 1
-    assert result.stderr.endswith("text-only.yaml: live, 40 days old: too old\n")
+    failed = run("age", "--fail", "39", library=mixed)
+    assert (failed.exit_code, failed.stderr.endswith("text-only.yaml: live, 40 days old: too old\n")) == (1, True)
     assert run("age", "--fail", "40", library=mixed).exit_code == 0
-    assert (
-        run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so no limit applies\n"
-    )
-
-
-# orphans
+    emulated = run("age", "single", "--fail", "0", library=mixed)
+    assert emulated.stderr == "1 emulated; none is live, so no limit applies\n"
 
 
 def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
@@ -291,7 +251,7 @@ def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
     assert "openai/openai.chat/single-call.stream.yaml" in missing
 
 
-def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_library_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"single-call": scripts()["single-call"]}
     monkeypatch.setattr("toolparity.cassettes.library.inventory.scripts", lambda: one)
     for surface in SURFACES.values():
@@ -301,10 +261,7 @@ def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pyte
     assert (result.exit_code, result.stdout) == (0, "0 cassettes without a scenario, 0 missing recordings\n")
 
 
-# import
-
-
-def test_what_is_taken_in_is_called_imported(tmp_path: Path) -> None:
+def test_an_imported_cassette_is_listed_as_imported(tmp_path: Path) -> None:
     source = tmp_path / "a.yaml"
     source.write_text(yaml.safe_dump({"interactions": [recorded(chat_body("f"))]}), "utf-8")
     result = run("import", source, "--into", tmp_path / "into", "--note", "theirs, MIT")
@@ -317,24 +274,10 @@ def test_what_is_taken_in_is_called_imported(tmp_path: Path) -> None:
     assert run("import", source, "--into", tmp_path / "into", "--force").exit_code == 0
 
 
-def test_taking_in_nothing_is_nothing_run(tmp_path: Path) -> None:
+def test_an_import_of_nothing_has_an_exit_code(tmp_path: Path) -> None:
     source = tmp_path / "a.yaml"
     url = "https://api.openai.com/v1/embeddings"
     source.write_text(yaml.safe_dump({"interactions": [recorded("{}", url=url)]}), "utf-8")
     result = run("import", source, "--into", tmp_path / "into")
     assert result.exit_code == 5
     assert "nothing was imported" in result.stderr
-
-
-# All of them
-
-
-def test_no_command_shows_a_cassette_without_its_origin(mixed: Path) -> None:
-    for command in (["list"], ["verify"], ["age"], ["show", "single-call"], ["diff", "single-call", "text-only"]):
-        shown = run(*command, library=mixed)  # type: ignore[arg-type]
-        lines = [
-            line for line in shown.stdout.splitlines() if "single-call.yaml" in line or line.endswith(": single-call")
-        ]
-        assert lines, command
-        assert "emulated" in lines[0], command
-        assert not any("live" in line for line in lines), command

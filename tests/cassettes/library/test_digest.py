@@ -1,4 +1,4 @@
-"""The digest: of what was said, not of how it is written down."""
+"""The digest covers the values of the interactions, not their layout in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolparity.cassettes.library import digest, load
 ONE = interaction()
 
 
-def test_the_layout_of_the_yaml_does_not_count(tmp_path: Path) -> None:
+def test_the_layout_of_the_yaml_does_not_change_the_digest(tmp_path: Path) -> None:
     path = made(tmp_path, interaction("data: {}\n\ndata: é\r\n\n"), interaction(b"\xff\x00"))
     before = load(path).digest
     content = yaml.safe_load(path.read_bytes())
@@ -31,52 +31,46 @@ def test_the_layout_of_the_yaml_does_not_count(tmp_path: Path) -> None:
         assert load(path).digest == before, style
 
 
-def test_text_and_its_bytes_are_one() -> None:
-    other = copy.deepcopy(ONE)
-    other["request"]["body"] = other["request"]["body"].encode()
-    other["response"]["body"]["string"] = other["response"]["body"]["string"].encode()
-    assert digest([other]) == digest([ONE])
+def changed(*path: str, value: Any) -> Any:
+    copied = place = copy.deepcopy(ONE)
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    return copied
 
 
-def _changes() -> list[Any]:
-    def change(*path: str, value: Any) -> Any:
-        changed = copy.deepcopy(ONE)
-        at = changed
-        for name in path[:-1]:
-            at = at[name]
-        at[path[-1]] = value
-        return changed
-
-    return [
+def test_the_digest_covers_every_value_and_its_type_but_not_whether_text_is_bytes() -> None:
+    answer = ONE["response"]["body"]["string"]
+    others: list[Any] = [
         [],
         [ONE, ONE],
-        [change("request", "method", value="GET")],
-        [change("request", "uri", value="https://elsewhere.example/")],
-        [change("request", "body", value=None)],
-        [change("request", "body", value="")],
-        [change("request", "headers", value={})],
-        [change("request", "headers", value={"content-type": "application/json"})],
-        [change("request", "headers", value={"Content-Type": ["application/json"]})],
-        [change("response", "status", "code", value=201)],
-        [change("response", "status", "code", value="200")],
-        [change("response", "status", "code", value=200.0)],
-        [change("response", "body", "string", value=ONE["response"]["body"]["string"] + " ")],
-        [change("response", "grpc", value={"code": "OK"})],
+        *(
+            [changed("request", *path, value=value)]
+            for *path, value in (
+                ("method", "GET"),
+                ("uri", "https://elsewhere.example/"),
+                *(("body", value) for value in (None, "")),
+                ("headers", {}),
+                ("headers", {"content-type": "application/json"}),
+                ("headers", {"Content-Type": ["application/json"]}),
+            )
+        ),
+        *([changed("response", "status", "code", value=code)] for code in (201, "200", 200.0)),
+        [changed("response", "body", "string", value=answer + " ")],
+        [changed("response", "grpc", value={"code": "OK"})],
         [{"request": ONE["response"], "response": ONE["request"]}],
     ]
-
-
-def test_everything_else_counts() -> None:
-    digests = [digest(one) for one in ([ONE], *_changes())]
+    digests = [digest(one) for one in ([ONE], *others)]
     assert len(set(digests)) == len(digests)
+    assert digest([changed("response", "body", "string", value=answer.encode())]) == digest([ONE])
 
 
 @pytest.mark.parametrize(("one", "other"), [(["ab", "c"], ["a", "bc"]), ([["a"], "b"], [["a", "b"]]), ([True], [1])])
-def test_values_do_not_run_into_each_other(one: list[Any], other: list[Any]) -> None:
+def test_the_borders_of_values_count(one: list[Any], other: list[Any]) -> None:
     assert digest(one) != digest(other)
 
 
-def test_what_is_no_plain_data_has_none() -> None:
+def test_a_date_has_a_digest_and_a_set_has_not() -> None:
     assert digest([{"when": date(2026, 1, 1)}]) != digest([{"when": "2026-01-01"}])
     with pytest.raises(UnreadableCassette, match="a set is not plain data"):
         digest([{1, 2}])

@@ -1,4 +1,4 @@
-"""Finding and reading cassettes: by path, each file once, as vcrpy reads it."""
+"""Cassettes are found by path, and read once, as vcrpy reads them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "cassettes" / "examples").glob("*
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every file that is opened from here on."""
+    """Every YAML file that is opened from here on."""
     names: list[str] = []
     real = builtins.open
 
     def noted(file: Any, *args: Any, **more: Any) -> Any:
-        names.append(os.fspath(file) if not isinstance(file, int) else str(file))
+        if str(file).endswith(".yaml"):
+            names.append(str(file))
         return real(file, *args, **more)
 
     monkeypatch.setattr(builtins, "open", noted)
@@ -50,78 +51,45 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-# Where they are
+@pytest.mark.parametrize(
+    "name", ["../a", "a/b", "a\\b", "/etc/passwd", ".a", "a..b", "a.", "", "A", "a b", "a\0", "a.stream"]
+)
+def test_a_name_that_leads_out_of_the_library_or_to_another_form_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnreadableCassette, match="is not allowed in a path"):
+        file_for("openai", "openai.chat", name, False, tmp_path)
+    if name != "a.stream":
+        with pytest.raises(UnreadableCassette, match="is not allowed in a path"):
+            file_for(name, "openai.chat", "a", False, tmp_path)
 
 
-def test_every_surface_has_a_place_of_its_own(tmp_path: Path) -> None:
-    paths = {path_for(surface, "single-call", stream, tmp_path) for surface in SURFACES.values() for stream in (0, 1)}
-    assert len(paths) == 2 * len(SURFACES)
+def test_written_cassettes_are_found_by_their_path_without_opening_them(tmp_path: Path, opened: list[str]) -> None:
+    expected = {}
+    for surface in SURFACES.values():
+        for stream in (False, True):
+            path = made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)
+            expected[path] = (surface.provider, surface.wire, "single-call", stream)
     assert path_for("xai.chat", "single-call", True, tmp_path) == tmp_path.joinpath(
         "xai", "openai.chat", "single-call.stream.yaml"
     )
-
-
-def test_the_shipped_library_is_in_the_package() -> None:
-    assert path_for("xai.grpc", "a", False).is_relative_to(files.RECORDED)
-    assert files.RECORDED.parent.name == "cassettes"
-
-
-@pytest.mark.parametrize("name", ["../a", "a/b", "a\\b", "/etc/passwd", ".a", "a..b", "a.", "", "A", "a b", "a\0"])
-def test_no_name_leads_out_of_the_library(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UnreadableCassette, match="is not allowed in a path"):
-        file_for("openai", "openai.chat", name, False, tmp_path)
-    with pytest.raises(UnreadableCassette, match="is not allowed in a path"):
-        file_for(name, "openai.chat", "a", False, tmp_path)
-
-
-def test_what_is_written_by_path_is_found_by_path(tmp_path: Path) -> None:
-    for surface in SURFACES.values():
-        for stream in (False, True):
-            made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)
     (tmp_path / "openai" / ".half.yaml.x.tmp").write_text("{")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "a.yaml").write_text("{")
+    opened.clear()
     found = find(tmp_path)
-    assert [place.path for place in found] == sorted(place.path for place in found)
-    assert {(p.provider, p.wire, p.name, p.stream) for p in found} == {
-        (s.provider, s.wire, "single-call", stream) for s in SURFACES.values() for stream in (False, True)
-    }
-    assert all(
-        path_for(f"{p.provider}.{p.wire}".replace("openai.openai", "openai"), p.name or "", p.stream, tmp_path)
-        == p.path
-        for p in found
-        if p.provider == "openai"
-    )
+    assert opened == []
+    assert {p.path: (p.provider, p.wire, p.name, p.stream) for p in found} == expected
+    assert [place.path for place in found] == sorted(expected)
 
 
-def test_what_stands_at_no_place_of_a_cassette_is_found_and_says_so(tmp_path: Path) -> None:
+def test_a_file_at_another_place_is_found_without_a_name(tmp_path: Path) -> None:
     for name in ("a.yaml", "openai/a.yaml", "openai/openai.chat/more/a.yaml", "openai/openai.chat/a.yml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
     assert [place.name for place in find(tmp_path)] == [None] * 4
+    assert find(tmp_path / "missing") == []
 
 
-def test_a_library_that_is_not_there_is_empty(tmp_path: Path) -> None:
-    assert find(tmp_path / "nowhere") == []
-
-
-def test_no_scenario_is_called_as_the_streamed_form_of_another(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableCassette, match="is not allowed in a path"):
-        path_for("openai.chat", "a.stream", False, tmp_path)
-
-
-# What is opened
-
-
-def test_listing_opens_nothing(tmp_path: Path, opened: list[str]) -> None:
-    for number in range(5):
-        made(tmp_path, scenario=f"s{number}")
-    opened.clear()
-    assert len(find(tmp_path)) == 5
-    assert opened == []
-
-
-def test_a_run_that_needs_one_cassette_reads_one_and_only_once(tmp_path: Path, opened: list[str]) -> None:
+def test_a_cassette_is_read_only_once(tmp_path: Path, opened: list[str]) -> None:
     paths = [made(tmp_path, scenario=f"s{number}") for number in range(5)]
     forget()
     opened.clear()
@@ -165,25 +133,16 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     assert load(path).digest != first.digest
 
 
-def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_for_read_cassettes_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forget()
     paths = [made(tmp_path, scenario=f"s{number}") for number in range(3)]
     monkeypatch.setattr(files, "KEPT_BYTES", 2 * paths[0].stat().st_size)
-    first = load(paths[0])
-    load(paths[1])
-    load(paths[2])
+    first, *_ = [load(path) for path in paths]
     assert len(files._kept) == 2
     assert load(paths[0]) is not first
-
-
-def test_one_that_is_larger_than_all_that_is_kept_is_kept_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(files, "KEPT_BYTES", 10)
-    forget()
-    small, large = made(tmp_path), made(tmp_path, interaction("x" * 9000), scenario="large")
-    load(small)
-    assert load(large) is load(large)
+    large = made(tmp_path, interaction("x" * 9000), scenario="large")
+    assert load(large) is load(large), "one that is larger than the limit is kept alone"
     assert list(files._kept) == [os.path.abspath(large)]
 
 
@@ -209,14 +168,11 @@ def test_a_second_pass_over_the_shipped_library_parses_nothing(monkeypatch: pyte
     forget()
 
 
-def test_there_is_no_such_cassette(tmp_path: Path) -> None:
+def test_a_missing_cassette_is_an_error_with_its_path(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing.yaml", tmp_path, tmp_path / "a\0b"):
         with pytest.raises(UnreadableSource) as caught:
             load(path)
         assert str(path) in str(caught.value)
-
-
-# What is read
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -237,7 +193,7 @@ def test_using_a_cassette_does_not_change_what_the_next_one_gets(tmp_path: Path)
     assert loaded.digest == before
 
 
-def test_exchanges_are_what_every_reader_of_cassettes_makes_of_it(tmp_path: Path) -> None:
+def test_exchanges_have_the_wire_status_and_source_of_their_interaction(tmp_path: Path) -> None:
     path = made(tmp_path, interaction(), interaction(status=429))
     one, other = exchanges(path)
     assert (one.wire, one.provider, one.status, one.source) == ("openai.chat", "openai", 200, f"{path}#1")
@@ -296,5 +252,5 @@ def test_plain_data_is_read_as_pyyaml_reads_it(value: Any, style: str | None, fl
         "%YAML 1.1\n---\na: b\n...\n",
     ],
 )
-def test_what_people_write_is_read_as_pyyaml_reads_it(text: str) -> None:
+def test_handwritten_yaml_is_read_as_pyyaml_reads_it(text: str) -> None:
     assert safe_yaml.load(text.encode(), "here") == yaml.load(text, Loader=yaml.CSafeLoader)

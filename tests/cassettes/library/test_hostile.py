@@ -1,8 +1,9 @@
-"""A file that is built to do harm is an error that says so, with its place; nothing of it happens."""
+"""A file that is built to do harm is an error with its place, and nothing in it runs."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -14,7 +15,7 @@ import pytest
 
 from tests.cassettes.library.making import made, rewritten
 from toolparity.cassettes.errors import UnreadableCassette
-from toolparity.cassettes.library import find, forget, inventory, load, path_for, provenance_of, safe_yaml
+from toolparity.cassettes.library import find, inventory, load, path_for, provenance_of, safe_yaml
 from toolparity.cassettes.recorder.verify import verify_one
 from toolparity.normalizer.errors import ToolparityError
 
@@ -34,7 +35,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "an object in a tag": ("a: !!python/object:toolparity.cassettes.library.files.Place {}", "not plain data: the tag"),
     "a name in a tag": ("a: !!python/name:os.system ''", "not plain data: the tag"),
     "an object made of a scalar": ("a: !!python/object/new:os.system touch", "not plain data: the tag"),
-    "a tag of its own": ("a: !secret x", "not plain data: the tag '!secret'"),
+    "a private tag": ("a: !secret x", "not plain data: the tag '!secret'"),
     "a tag on a member's name": ("!!python/name:os.system a: b", "not plain data: the tag"),
     "billion laughs in lists": (_bomb(lambda inner: f"[{inner}]"), "counting repeated aliases"),
     "billion laughs in mappings": (
@@ -66,8 +67,8 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "a number for a name": ("1: 2", "a member's name must be text, got int"),
     "a list for a name": ("? [a]\n: b", "a member's name must be text, got list"),
     "a number too long": ("a: " + "9" * 5000, "cannot be read as int"),
-    "a date that is none": ("a: 2026-13-45", "cannot be read as timestamp"),
-    "base64 that is none": ("a: !!binary 'ü'", "cannot be read as binary"),
+    "an invalid date": ("a: 2026-13-45", "cannot be read as timestamp"),
+    "invalid base64": ("a: !!binary 'ü'", "cannot be read as binary"),
     "a word for a truth": ("a: !!bool maybe", "cannot be read as bool"),
     "no mapping": ("- a", "its top level is not a mapping"),
     "no interactions": ("a: b", "no list of interactions"),
@@ -81,14 +82,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
         TOP + "- {request: {method: GET, uri: u, body: null, headers: {}, a: x}, response: {}}", "no other members"),
     "an address that is a number": (
         TOP + "- {request: {method: GET, uri: 7, body: null, headers: {}}, response: {}}", "uri must be text"),
-    "an address that is none": (
+    "an invalid address": (
         TOP + "- {request: {method: GET, uri: 'http://[x/', body: null, headers: {}}, " + ANSWERED,
         "the request cannot be played"),
     "a header without a value": (
         TOP + "- {request: {method: GET, uri: u, body: null, headers: {a: []}}, " + ANSWERED,
         "the request cannot be played"),
     "an answer that holds nothing": (TOP + ASKED + "{}}", "must have a code"),
-    "a status that is no number": (
+    "a status that is not a number": (
         TOP + ASKED + "{status: {code: abc}, headers: {}, body: {string: ''}}}", "must have a code"),
     "a status out of all bounds": (
         TOP + ASKED + "{status: {code: 1" + "0" * 30 + "}, headers: {}, body: {string: ''}}}", "three digits"),
@@ -128,50 +129,36 @@ def test_a_time_outside_of_the_calendar_is_an_error_of_the_provenance(tmp_path: 
     assert (problem.step, problem.fault) == ("provenance", False)
 
 
-def put(root: Path, content: str | bytes) -> Path:
-    path = path_for("openai.chat", "single-call", False, root)
+def put(root: Path, content: str | bytes, name: str = "single-call") -> Path:
+    path = path_for("openai.chat", name, False, root)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_it_is_an_error_and_not_an_event(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_file_is_an_error_of_the_first_step_and_runs_nothing(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    content, said = HOSTILE[name]
+    content, reason = HOSTILE[name]
     path = put(tmp_path, content)
     tracemalloc.start()
-    with pytest.raises(UnreadableCassette) as caught:
+    with pytest.raises(UnreadableCassette, match=re.escape(reason)) as caught:
         _ = load(path).requests
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert said in caught.value.what
     assert caught.value.where.startswith(str(path))
     assert peak < 8_000_000
-    assert not (tmp_path / "owned").exists()
-
-
-@pytest.mark.thorough(keep=29)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_verify_says_so_in_its_first_step_and_judges_nothing_after_it(tmp_path: Path, name: str) -> None:
-    content, said = HOSTILE[name]
-    put(tmp_path, content)
-    verdict = verify_one(find(tmp_path)[0])
-    (problem,) = verdict.problems
-    assert (problem.step, problem.fault) == ("readable", False)
-    assert said in problem.what
-    assert problem.location.startswith("openai/openai.chat/single-call.yaml")
-    assert problem.hint
-    assert verdict.passed == []
-    assert verdict.origin is None
-
-
-@pytest.mark.thorough(keep=15)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_listing_survives_it(tmp_path: Path, name: str) -> None:
-    path = put(tmp_path, HOSTILE[name][0])
     with pytest.raises(ToolparityError):
         provenance_of(path)
+    verdict = verify_one(find(tmp_path)[0])
+    (problem,) = verdict.problems
+    assert (problem.step, problem.fault, verdict.passed, verdict.origin) == ("readable", False, [], None)
+    assert reason in problem.what
+    assert problem.location.startswith("openai/openai.chat/single-call.yaml")
+    assert problem.hint
+    assert not (tmp_path / "owned").exists()
 
 
 def test_an_error_names_the_line(tmp_path: Path) -> None:
@@ -195,32 +182,26 @@ def test_a_scalar_of_100_mb_is_refused_by_its_size_unread(tmp_path: Path) -> Non
     tracemalloc.stop()
 
 
-def test_the_caps_leave_room_for_what_is_no_attack(tmp_path: Path) -> None:
+def test_moderate_nesting_and_aliases_are_allowed() -> None:
     deep = "a: " + "[" * 150 + "]" * 150
     assert safe_yaml.load(deep.encode(), "here")["a"]
-    shared = "a: &a [1, 2]\nb: [*a, *a]\n"
-    assert safe_yaml.load(shared.encode(), "here")["b"] == [[1, 2], [1, 2]]
+    assert safe_yaml.load(b"a: &a [1, 2]\nb: [*a, *a]\n", "here")["b"] == [[1, 2], [1, 2]]
 
 
-def test_a_link_out_of_the_library_is_refused(tmp_path: Path) -> None:
+def test_a_link_out_of_the_library_is_refused_and_folders_behind_links_are_not_read(tmp_path: Path) -> None:
     outside = made(tmp_path / "outside")
-    library = tmp_path / "library"
-    path = path_for("openai.chat", "single-call", False, library)
+    path = path_for("openai.chat", "single-call", False, tmp_path / "library")
     path.parent.mkdir(parents=True)
     path.symlink_to(outside)
-    (problem,) = verify_one(find(library)[0]).problems
+    (problem,) = verify_one(find(tmp_path / "library")[0]).problems
     assert "a link to a place outside the library" in problem.what
-
-
-def test_folders_behind_links_are_not_walked(tmp_path: Path) -> None:
-    made(tmp_path / "outside")
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library" / "openai").symlink_to(tmp_path / "outside" / "openai")
-    assert find(tmp_path / "library") == []
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "openai").symlink_to(tmp_path / "outside" / "openai")
+    assert find(tmp_path / "other") == []
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "..", "a/../b"])
-def test_a_path_in_the_provenance_leads_nowhere(tmp_path: Path, name: str) -> None:
+def test_a_path_in_the_provenance_is_refused(tmp_path: Path, name: str) -> None:
     path = made(tmp_path)
     rewritten(path, lambda content: content["metadata"]["toolparity"].update(scenario=name))
     (problem,) = verify_one(find(tmp_path)[0]).problems
@@ -242,9 +223,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
     """In its own process: the whole command, with every hostile file at once."""
     for number, (content, _) in enumerate(HOSTILE.values()):
-        path = path_for("openai.chat", f"h{number}", False, tmp_path / "library")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        put(tmp_path / "library", content, f"h{number}")
     code = "from toolparity.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(
@@ -253,13 +232,3 @@ def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert f"0 of {len(HOSTILE)} cassettes passed: {len(HOSTILE)} unknown" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["library"]
-
-
-def test_what_is_loaded_after_a_hostile_file_is_sound(tmp_path: Path) -> None:
-    path = made(tmp_path)
-    before = load(path).interactions
-    for content, _ in HOSTILE.values():
-        with pytest.raises(UnreadableCassette):
-            _ = load(put(tmp_path / "other", content)).requests
-    forget()
-    assert load(path).interactions == before

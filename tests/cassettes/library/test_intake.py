@@ -1,4 +1,4 @@
-"""Taking in what other projects recorded: scrubbed, scanned, named imported, and never over what is there."""
+"""Recordings of other projects are imported: scrubbed, scanned, and never over an existing cassette."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
 from tests.cassettes.library.making import made
-from tests.support.traffic import chat_body, chat_stream
+from tests.support.traffic import CHAT_URL, chat_body, chat_stream
 from tests.support.traffic import interaction as recorded
 from toolparity.cassettes.library import exchanges, find, forget, interactions, load
 from toolparity.cassettes.library.importer import Imported, Skipped, import_files, slug
@@ -30,21 +30,12 @@ def cassette(path: Path, *interactions: dict[str, Any]) -> Path:
     return path
 
 
-def har(path: Path, started: str | None = "2025-03-04T05:06:07.5+02:00") -> Path:
-    entry = {
-        "startedDateTime": started,
-        "request": {
-            "method": "POST",
-            "url": "https://api.openai.com/v1/chat/completions",
-            "headers": [{"name": "Authorization", "value": f"Bearer {SECRET}"}],
-            "postData": {"text": '{"model": "gpt"}'},
-        },
-        "response": {
-            "status": 200,
-            "headers": [{"name": "set-cookie", "value": "a=b"}],
-            "content": {"mimeType": "application/json", "text": chat_body("f")},
-        },
-    }
+def har(path: Path, started: str = "2025-03-04T05:06:07.5+02:00") -> Path:
+    request: dict[str, Any] = {"method": "POST", "url": CHAT_URL, "postData": {"text": '{"model": "gpt"}'}}
+    request["headers"] = [{"name": "Authorization", "value": f"Bearer {SECRET}"}]
+    content = {"mimeType": "application/json", "text": chat_body("f")}
+    response = {"status": 200, "headers": [{"name": "set-cookie", "value": "a=b"}], "content": content}
+    entry = {"startedDateTime": started, "request": request, "response": response}
     path.write_text(json.dumps({"log": {"entries": [entry]}}), "utf-8")
     return path
 
@@ -60,9 +51,14 @@ def test_a_cassette_of_vcrpy_becomes_one_of_the_library(tmp_path: Path) -> None:
     assert isinstance(one, Imported)
     (place,) = find(tmp_path / "into")
     assert place.shown == "openai/openai.chat/test-x.yaml"
-    told = load(place.path).provenance
-    assert (told.origin, told.model, told.source, told.note) == ("imported", "gpt", "Test_X.yaml", "their work, MIT")
-    assert (told.scenario, told.surface, told.sdk, told.ran_by) == (None, None, None, None)
+    found = load(place.path).provenance
+    assert (found.origin, found.model, found.source, found.note) == (
+        "imported",
+        "gpt",
+        "Test_X.yaml",
+        "their work, MIT",
+    )
+    assert (found.scenario, found.surface, found.sdk, found.ran_by) == (None, None, None, None)
     (exchange,) = exchanges(place.path)
     assert exchange.body == chat_body("f").encode()
     assert exchange.request == {"model": "gpt"}
@@ -70,7 +66,7 @@ def test_a_cassette_of_vcrpy_becomes_one_of_the_library(tmp_path: Path) -> None:
     assert verify.verify_one(place).problems == []
 
 
-def test_har_files_bring_their_time(tmp_path: Path) -> None:
+def test_the_time_of_a_har_file_is_kept(tmp_path: Path) -> None:
     (one,) = taken(har(tmp_path / "a.har"), into=tmp_path / "into")
     assert isinstance(one, Imported)
     assert one.provenance.date == "2025-03-04T03:06:07Z"
@@ -79,7 +75,7 @@ def test_har_files_bring_their_time(tmp_path: Path) -> None:
     assert other.provenance.date > "2026"
 
 
-def test_secrets_do_not_come_along(tmp_path: Path) -> None:
+def test_secrets_are_not_imported(tmp_path: Path) -> None:
     one = recorded(chat_body("f"), url=f"https://api.openai.com/v1/chat/completions?key={SECRET}", x_request_id=SECRET)
     one["request"]["headers"] = {"Authorization": [f"Bearer {SECRET}"]}
     one["request"]["body"] = json.dumps({"model": "gpt", "user": "ana.sousa@sousa-lamps.pt", "key": SECRET})
@@ -107,7 +103,7 @@ def test_the_name_of_the_model_is_scrubbed(tmp_path: Path) -> None:
     assert "ana.sousa" not in text
 
 
-def test_what_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolparity.cassettes.secrets.Scrubber.cassette", lambda self, given: given)
     source = cassette(tmp_path / "a.yaml", recorded(chat_body("f"), request=json.dumps({"model": "m", "key": SECRET})))
     (one,) = taken(source, into=tmp_path / "into")
@@ -153,7 +149,7 @@ def test_folders_are_walked_and_names_do_not_collide(tmp_path: Path) -> None:
     assert sources == {"theirs/a/x.yaml", "theirs/b/x.yaml", "theirs/a_x.yaml", "theirs/a/x.yaml.gz"}
 
 
-def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
+def test_a_cassette_is_replaced_with_force_only(tmp_path: Path) -> None:
     source = cassette(tmp_path / "a.yaml", recorded(chat_body("f")))
     taken(source, into=tmp_path / "into")
     (place,) = find(tmp_path / "into")
@@ -169,19 +165,20 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     assert b"other" in place.path.read_bytes()
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported_and_the_others_imported(tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.yaml"
     hostile.write_text("interactions:\n- !!python/object/apply:os.system ['touch owned']\n")
     good = cassette(tmp_path / "good.yaml", recorded(chat_body("f")))
     body = tmp_path / "body.json"
     body.write_text(chat_body("f"))
     found = taken(hostile, tmp_path / "missing.yaml", good, body, into=tmp_path / "into")
-    said = [str(one) for one in found if isinstance(one, Skipped)]
-    assert ["not plain data" in said[0], "does not exist" in said[1], "no address" in said[2]] == [True] * 3
+    reasons = [str(one) for one in found if isinstance(one, Skipped)]
+    for reason, text in zip(reasons, ("not plain data", "does not exist", "no address"), strict=True):
+        assert text in reason
     assert sum(isinstance(one, Imported) for one in found) == 1
 
 
-def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> None:
+def test_a_grpc_call_of_another_recorder_is_imported(tmp_path: Path) -> None:
     chat = pytest.importorskip("xai_sdk.proto").chat_pb2
     answer = chat.GetChatCompletionResponse(id="r", model="grok")
     output = answer.outputs.add(finish_reason=3)
@@ -196,29 +193,22 @@ def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> N
     (one,) = taken(path, into=tmp_path / "into")
     assert isinstance(one, Imported), one
     (place,) = find(tmp_path / "into")
-    (said,) = verify.decoded(load(place.path))
-    assert said.choices[0].blocks[0].text == "hello"  # type: ignore[union-attr]
+    (response,) = verify.decoded(load(place.path))
+    assert response.text == "hello"
     body = json.loads(load(place.path).responses[0]["body"]["string"])
     assert body["messages"][0]["message"]["outputs"][0]["message"]["content"] == "hello"
     assert base64.b64decode(body["messages"][0]["serialized"]) == answer.SerializeToString()
     assert verify.verify_one(place).problems == []
 
 
-def test_our_own_live_cassettes_taken_in_again_are_imported(tmp_path: Path) -> None:
+def test_a_live_cassette_of_a_library_is_imported(tmp_path: Path) -> None:
     source = made(tmp_path / "ours", origin="live")
     (one,) = taken(source, into=tmp_path / "into")
     assert isinstance(one, Imported)
     assert one.provenance.origin == "imported"
 
 
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [("Tests/Test_A.yaml", "tests-test-a"), ("a b/ç.json.gz", "a-b"), ("...", "unnamed"), ("x.y.har", "x-y")],
-)
-def test_names_are_made_for_paths(source: str, name: str) -> None:
-    assert slug(source) == name
-
-
-def test_an_answer_of_an_unheard_status_has_no_phrase() -> None:
-    assert interactions._phrase(599) == ""
-    assert interactions._phrase(404) == "Not Found"
+def test_paths_become_names_and_an_unknown_status_has_no_phrase() -> None:
+    paths = {"Tests/Test_A.yaml": "tests-test-a", "a b/ç.json.gz": "a-b", "...": "unnamed", "x.y.har": "x-y"}
+    assert {path: slug(path) for path in paths} == paths
+    assert (interactions._phrase(599), interactions._phrase(404)) == ("", "Not Found")

@@ -1,4 +1,4 @@
-"""Whatever ends a recording, at any point: the file is the old cassette or the new one, whole."""
+"""A recording that ends at any point leaves the old cassette or the new one, whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ ROOT = Path(__file__).parents[3]
 KILLS = 120
 
 #: Forks a writer for each line that it reads. A writer saves version after version of one cassette until it is killed;
-#: once it saved one, it says its process id. Each version says in its note how many bytes its answer has.
+#: once it saved one, it prints its process id. The note of a version has the number of bytes of its answer.
 WRITERS = """
 import os, sys
 from pathlib import Path
 from msgspec.structs import replace
 from toolparity.cassettes.library import save
-from tests.library.making import PROVENANCE, interaction
+from tests.cassettes.library.making import PROVENANCE, interaction
 path = Path(sys.argv[1])
 def write(version):
     size = 1000 * (1 + version % 90)
@@ -50,13 +51,13 @@ for line in sys.stdin:
         write(version + 1)
 """
 
-#: Saves once, and kills itself just before the n-th time that it asks the system for something that has to do with it.
+#: Saves once, and kills itself just before the n-th system call of that.
 STEPPER = """
 import os, signal, sys
 from pathlib import Path
 from msgspec.structs import replace
 from toolparity.cassettes.library import save
-from tests.library.making import PROVENANCE, interaction
+from tests.cassettes.library.making import PROVENANCE, interaction
 path, asked = Path(sys.argv[1]), 0
 def counted(real, whole):
     def call(*args):
@@ -93,8 +94,8 @@ def whole(path: Path) -> int:
     return version
 
 
-class Nursery:
-    """A process that forks others: starting Python once is enough."""
+class Forker:
+    """A process that forks a writer for each number that it is sent: starting Python once is enough."""
 
     def __init__(self, code: str, path: Path) -> None:
         command = [sys.executable, "-c", code, str(path)]
@@ -102,14 +103,14 @@ class Nursery:
             command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def ask(self, number: int) -> str:
+    def send(self, number: int) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{number}\n")
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> Forker:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -123,9 +124,9 @@ def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path
     chance = random.Random(20260102)
     versions = [0]
     most = 0
-    with Nursery(WRITERS, path) as nursery:
+    with Forker(WRITERS, path) as forker:
         for _ in range(KILLS):
-            writer = int(nursery.ask(versions[-1]))
+            writer = int(forker.send(versions[-1]))
             time.sleep(chance.uniform(0.0, 0.02))
             os.kill(writer, signal.SIGKILL)
             while writer_lives(writer):
@@ -142,7 +143,7 @@ def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path
 
 
 def writer_lives(process: int) -> bool:
-    """Until its nursery has seen its end."""
+    """Whether its parent has not seen its end yet."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -154,9 +155,9 @@ def test_a_recorder_killed_before_each_single_step_leaves_one_whole_version(tmp_
     path = made(tmp_path, interaction("1" * 2000), note="1 2000")
     old = path.read_bytes()
     seen = []
-    with Nursery(STEPPER, path) as nursery:
+    with Forker(STEPPER, path) as forker:
         for step in range(1, 100):
-            killed = nursery.ask(step) == "True"
+            killed = forker.send(step) == "True"
             seen.append(whole(path))
             if not killed:
                 break
@@ -197,47 +198,45 @@ def _full(after: int) -> Any:
     return write
 
 
-@pytest.mark.parametrize("room", [0, 1, 100, 1500])
-def test_a_full_disk_leaves_the_old_cassette_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
-) -> None:
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Path]:
+    """The path of a cassette that the test must leave unchanged, with nothing beside it."""
     path = made(tmp_path)
-    old = path.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", _full(room))
-        with pytest.raises(CassetteNotWritten) as caught:
-            save(path, [interaction("new" * 1000)], PROVENANCE)
-    assert (
-        str(caught.value) == f"{path}: cannot be written: No space left on device (an existing cassette is unchanged)"
-    )
-    assert path.read_bytes() == old
+    before = path.read_bytes()
+    yield path
+    assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_write_that_takes_little_at_a_time_still_writes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("room", [0, 1, 100, 1500])
+def test_a_full_disk_leaves_the_old_cassette(old: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    monkeypatch.setattr(os, "write", _full(room))
+    with pytest.raises(CassetteNotWritten) as caught:
+        save(old, [interaction("new" * 1000)], PROVENANCE)
+    reason = "cannot be written: No space left on device (an existing cassette is unchanged)"
+    assert str(caught.value) == f"{old}: {reason}"
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
+def test_a_step_that_the_disk_refuses_leaves_the_old_cassette(
+    old: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, step, refuse)
+    with pytest.raises(CassetteNotWritten, match="Input/output error"):
+        save(old, [interaction("new")], PROVENANCE)
+    monkeypatch.undo()
+
+
+def test_writes_that_take_a_few_bytes_at_a_time_write_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
     path = made(tmp_path, interaction("new" * 1000))
     monkeypatch.undo()
     assert load(path).responses[0]["body"]["string"] == b"new" * 1000
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
-def test_every_step_that_the_disk_refuses_leaves_the_old_cassette(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    path = made(tmp_path)
-    old = path.read_bytes()
-
-    def refuse(*args: Any, **more: Any) -> Any:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, step, refuse)
-        with pytest.raises(CassetteNotWritten, match="Input/output error"):
-            save(path, [interaction("new")], PROVENANCE)
-    assert path.read_bytes() == old
-    assert os.listdir(path.parent) == [path.name]
 
 
 def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
@@ -251,16 +250,14 @@ def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
     assert done == ["fsync", "replace", "fsync"], "the content, the name, and the folder that holds the name"
 
 
-def test_a_limit_on_the_size_of_files_leaves_the_old_cassette(tmp_path: Path) -> None:
+def test_a_limit_on_the_size_of_files_leaves_the_old_cassette(old: Path) -> None:
     """A real refusal by the kernel, in its own process."""
-    path = made(tmp_path)
-    old = path.read_bytes()
     code = """
 import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-from tests.library.making import PROVENANCE, interaction
+from tests.cassettes.library.making import PROVENANCE, interaction
 from toolparity.cassettes.library import save
 from toolparity.cassettes.errors import CassetteNotWritten
 try:
@@ -268,30 +265,14 @@ try:
 except CassetteNotWritten as error:
     sys.exit(f"refused: {error.what}")
 """
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code, str(path)],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-B", "-c", code, str(old)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "refused: cannot be written: File too large\n")
-    assert path.read_bytes() == old
-    assert os.listdir(path.parent) == [path.name]
 
 
-def test_an_error_of_the_provider_in_the_midst_of_it_leaves_the_old_cassette(tmp_path: Path) -> None:
-    path = made(tmp_path)
-    old = path.read_bytes()
+def test_an_error_of_the_provider_leaves_the_old_cassette(old: Path) -> None:
     vcr = VCR(record_mode="all", record_on_exception=False)
     vcr.register_persister(Persister(provenance=PROVENANCE))
-
-    def record() -> None:
-        with vcr.use_cassette(str(path)) as cassette:
-            cassette.append(Request("POST", "https://a.example/", b"{}", {}), interaction()["response"])
-            raise ConnectionResetError
-
-    with pytest.raises(ConnectionResetError):
-        record()
-    assert path.read_bytes() == old
+    with pytest.raises(ConnectionResetError), vcr.use_cassette(str(old)) as cassette:  # noqa: PT012 (the error is ours)
+        cassette.append(Request("POST", "https://a.example/", b"{}", {}), interaction()["response"])
+        raise ConnectionResetError

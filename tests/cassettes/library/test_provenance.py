@@ -1,4 +1,4 @@
-"""Where a cassette comes from: complete, and reported before the rest of the file is read."""
+"""The provenance of a cassette is complete, and read before the rest of the file."""
 
 from __future__ import annotations
 
@@ -24,45 +24,37 @@ def read(**changes: Any) -> Provenance:
     return reading.read(plain, "somewhere.yaml")
 
 
-def test_what_is_written_is_what_was_told(tmp_path: Path) -> None:
-    path = made(tmp_path, note="of the tests")
+def test_provenance_is_read_back_wherever_it_is_in_the_file(tmp_path: Path) -> None:
+    path = made(tmp_path, interaction("x" * 200_000), note="of the tests")
     stated = replace(PROVENANCE, note="of the tests", digest=load(path).digest)
-    assert load(path).provenance == replace(stated, seal=stated.sealing)
-    assert provenance_of(path) == load(path).provenance
-
-
-def test_vcrpy_hands_it_through_as_metadata(tmp_path: Path) -> None:
-    path = made(tmp_path)
+    expected = replace(stated, seal=stated.sealing)
+    assert load(path).provenance == provenance_of(path) == expected
     with VCR().use_cassette(str(path), record_mode="none") as cassette:
         assert cassette.get_metadata(KEY, None)["origin"] == "emulated"
-
-
-def test_it_is_read_from_the_beginning_of_a_file_that_is_broken_further_on(tmp_path: Path) -> None:
-    path = made(tmp_path, interaction("x" * 200_000))
-    path.write_bytes(path.read_bytes() + b"\n}: [")
-    assert provenance_of(path).origin == "emulated"
-
-
-def test_it_is_found_at_the_end_too_where_plain_vcrpy_puts_it(tmp_path: Path) -> None:
-    path = made(tmp_path)
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_bytes())), "utf-8")
-    assert path.read_text("utf-8").startswith("interactions:")
-    assert provenance_of(path) == load(path).provenance
+    assert path.read_text("utf-8").startswith("interactions:"), "plain vcrpy writes the metadata at the end"
+    assert provenance_of(path) == expected
+    broken = made(tmp_path, interaction("x" * 200_000))
+    broken.write_bytes(broken.read_bytes() + b"\n}: [")
+    assert provenance_of(broken).origin == "emulated"
 
 
 _NEEDED = ["origin", "date", "provider", "wire", "stream", "recorder", "digest"]
 _RECORDED = ["model", "surface", "sdk", "sdk_version", "scenario", "ran_by"]
 
 
-@pytest.mark.parametrize("name", [*_NEEDED, *_RECORDED])
-def test_a_recorded_cassette_lacks_nothing(name: str) -> None:
-    with pytest.raises(InvalidProvenance, match=name) as caught:
-        read(**{name: None})
-    assert caught.value.where == "somewhere.yaml"
+def test_the_provenance_of_a_recorded_cassette_is_complete() -> None:
+    for name in (*_NEEDED, *_RECORDED):
+        with pytest.raises(InvalidProvenance, match=name) as caught:
+            read(**{name: None})
+        assert caught.value.where == "somewhere.yaml"
+    with pytest.raises(InvalidProvenance) as caught:
+        read(date="x", wire="y", model=None)
+    assert all(word in caught.value.what for word in ("date", "wire", "model")), "all problems are reported at once"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("origin", "real", "Invalid enum value 'real'"),
         ("origin", 1, "Expected `str`, got `int` - at `$.origin`"),
@@ -80,10 +72,10 @@ def test_a_recorded_cassette_lacks_nothing(name: str) -> None:
         ("scenario_hash", None, "scenario and scenario_hash need each other"),
     ],
 )
-def test_what_cannot_be_is_said_by_name(name: str, value: Any, said: str) -> None:
+def test_an_invalid_value_is_named(name: str, value: Any, message: str) -> None:
     with pytest.raises(InvalidProvenance) as caught:
         read(**{name: value})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["emulated", 7, ["live"], {"origin": {"live": True}}, {1: 2}])
@@ -95,13 +87,7 @@ def test_provenance_of_any_other_shape_is_an_error(tmp_path: Path, value: Any) -
         assert str(path) in str(caught.value)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(InvalidProvenance) as caught:
-        read(date="x", wire="y", model=None)
-    assert all(word in caught.value.what for word in ("date", "wire", "model"))
-
-
-def test_an_imported_one_may_lack_what_only_a_recorder_knows() -> None:
+def test_an_imported_cassette_may_lack_the_facts_of_the_recorder() -> None:
     lacking = dict.fromkeys(("model", "surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
     assert read(origin="imported", **lacking).scenario is None
     for origin in ("live", "emulated"):
@@ -109,14 +95,14 @@ def test_an_imported_one_may_lack_what_only_a_recorder_knows() -> None:
             read(origin=origin, **lacking)
 
 
-def test_a_cassette_without_any_says_how_to_get_it(tmp_path: Path) -> None:
+def test_an_error_about_missing_provenance_names_the_command(tmp_path: Path) -> None:
     path = rewritten(made(tmp_path), lambda content: content.pop("metadata"))
     with pytest.raises(InvalidProvenance, match="toolparity record"):
         provenance_of(path)
 
 
 @pytest.mark.parametrize(
-    ("said", "age"), [("2026-01-02", 8), ("2026-01-02T23:00:00-05:00", 7), ("2026-01-12T00:00:00Z", 0)]
+    ("day", "age"), [("2026-01-02", 8), ("2026-01-02T23:00:00-05:00", 7), ("2026-01-12T00:00:00Z", 0)]
 )
-def test_age_is_counted_in_days_of_utc(said: str, age: int) -> None:
-    assert read(date=said).age(date(2026, 1, 10)) == age
+def test_age_is_counted_in_days_of_utc(day: str, age: int) -> None:
+    assert read(date=day).age(date(2026, 1, 10)) == age

@@ -1,4 +1,4 @@
-"""What a library lacks, and what is in it without a reason."""
+"""A library reports missing, stray, unreadable and old cassettes."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_every_surface_that_can_play_a_scenario_should_have_it_plain_and_streame
     assert (found[0].surface, found[0].stream, found[0].path) == ("openai.chat", False, "openai/openai.chat/plain.yaml")
 
 
-def test_what_goes_wrong_in_streams_only_is_not_missed_in_plain(tmp_path: Path) -> None:
+def test_a_fault_of_streams_needs_no_plain_cassette(tmp_path: Path) -> None:
     assert modes(CUT) == (True,)
     assert modes(PLAIN) == (False, True)
     assert {one.stream for one in missing_cassettes(tmp_path, library(CUT))} == {True}
 
 
-def test_cassettes_that_no_scenario_accounts_for(tmp_path: Path) -> None:
+def test_a_cassette_without_a_scenario_or_a_surface_for_it_is_stray(tmp_path: Path) -> None:
     made(tmp_path, scenario="plain", scenario_hash="x")
     made(tmp_path, scenario="gone", scenario_hash="x", origin="live")
     made(tmp_path, scenario="search", scenario_hash="x")
@@ -59,7 +59,7 @@ def test_cassettes_that_no_scenario_accounts_for(tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_read_is_known_by_its_error(tmp_path: Path) -> None:
+def test_an_unreadable_cassette_is_listed_with_its_error(tmp_path: Path) -> None:
     path = made(tmp_path)
     path.write_text("[")
     (one,) = list_cassettes(find(tmp_path))
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_known_by_its_error(tmp_path: Path) -> None:
     assert list(stray_cassettes([one])) == []
 
 
-def test_the_oldest_stand_first(tmp_path: Path) -> None:
+def test_the_oldest_cassette_is_listed_first(tmp_path: Path) -> None:
     for name, day in (("a", "2026-01-05"), ("b", "2026-01-01"), ("c", "2026-01-05T23:00:00Z")):
         made(tmp_path, scenario=name, date=day)
     aged = oldest_first(list_cassettes(find(tmp_path)), date(2026, 1, 10))

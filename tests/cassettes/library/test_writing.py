@@ -1,4 +1,4 @@
-"""Writing a cassette: readable, readable by plain vcrpy, and only what passes every gate."""
+"""A cassette is written readably, for plain vcrpy too, and only if it passes every check."""
 
 from __future__ import annotations
 
@@ -33,37 +33,25 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-# The text
-
-
-def test_metadata_stand_first_and_members_in_one_order(tmp_path: Path) -> None:
-    shuffled = interaction()
+def test_the_text_has_one_order_and_readable_ascii_blocks(tmp_path: Path) -> None:
+    shuffled = interaction('data: {"a": "it\'s"}\n\ndata: grüße 👋\n\n')
     shuffled["response"] = dict(reversed(list({**shuffled["response"], "grpc": {}, "extra": 1}.items())))
     shuffled["request"] = dict(reversed(list(shuffled["request"].items())))
     shuffled["request"]["headers"] = {"b": ["2"], "A": ["1"]}
-    content = yaml.safe_load(made(tmp_path, shuffled).read_bytes())
+    path = made(tmp_path, shuffled, interaction(b"\xff"), digest="sha256:" + "0" * 64)
+    content = yaml.safe_load(path.read_bytes())
     assert list(content) == ["metadata", "version", "interactions"]
-    assert list(content["interactions"][0]["request"]) == ["method", "uri", "headers", "body"]
-    assert list(content["interactions"][0]["request"]["headers"]) == ["A", "b"]
-    assert list(content["interactions"][0]["response"]) == ["status", "headers", "extra", "grpc", "body"]
-
-
-def test_bodies_are_blocks_that_people_can_read(tmp_path: Path) -> None:
+    first = content["interactions"][0]
+    assert list(first["request"]) == ["method", "uri", "headers", "body"]
+    assert list(first["request"]["headers"]) == ["A", "b"]
+    assert list(first["response"]) == ["status", "headers", "extra", "grpc", "body"]
+    assert load(path).provenance.digest == load(path).digest, "a claimed digest is replaced"
+    text = path.read_text("ascii")
+    assert '    body: |-\n      {"model": "m", "messages": [{"role": "user", "content": "hello?"}]}\n' in text
+    assert made(tmp_path / "again", shuffled, interaction(b"\xff")).read_text() == text
     stream = 'data: {"a": "it\'s"}\n\ndata: [DONE]\n\n'
     text = made(tmp_path, interaction(stream)).read_text("ascii")
     assert '      string: |+\n        data: {"a": "it\'s"}\n\n        data: [DONE]\n' in text
-    assert '    body: |-\n      {"model": "m", "messages": [{"role": "user", "content": "hello?"}]}\n' in text
-
-
-def test_the_text_is_ascii_whatever_the_body_says(tmp_path: Path) -> None:
-    path = made(tmp_path, interaction("grüße 👋\n" * 20))
-    assert path.read_bytes().isascii()
-    assert load(path).responses[0]["body"]["string"] == ("grüße 👋\n" * 20).encode()
-
-
-def test_the_same_cassette_is_the_same_bytes(tmp_path: Path) -> None:
-    first = made(tmp_path / "a", interaction(), interaction(b"\xff")).read_bytes()
-    assert made(tmp_path / "b", interaction(), interaction(b"\xff")).read_bytes() == first
 
 
 @given(answer=_BODIES, asked=st.none() | _BODIES)
@@ -79,7 +67,7 @@ def test_every_body_comes_back_through_plain_vcrpy(tmp_path_factory: Any, answer
     assert load(path).responses == [response]
 
 
-def test_classes_of_others_become_plain_data(tmp_path: Path) -> None:
+def test_classes_of_other_libraries_become_plain_data(tmp_path: Path) -> None:
     class Text(str):
         pass
 
@@ -91,19 +79,21 @@ def test_classes_of_others_become_plain_data(tmp_path: Path) -> None:
     assert content["headers"] == {"a": ["b"], "x-toolparity-origin": ["emulated"]}
 
 
-@pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}])
-def test_what_no_cassette_can_hold_is_refused(tmp_path: Path, value: Any) -> None:
-    one = interaction()
-    one["response"]["more"] = value
-    with pytest.raises(CassetteNotWritten, match=r"unsupported type|must be text"):
-        made(tmp_path, one)
+def test_data_that_a_cassette_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ({1, 2}, object(), {1: 2}):
+        one = interaction()
+        one["response"]["more"] = value
+        with pytest.raises(CassetteNotWritten, match=r"unsupported type|must be text"):
+            made(tmp_path, one)
+    with pytest.raises(InvalidProvenance, match="sdk is missing"):
+        made(tmp_path, sdk=None)
+    monkeypatch.setattr(safe_yaml, "MAX_BYTES", 1000)
+    with pytest.raises(UnreadableCassette, match="the limit of 1,000"):
+        made(tmp_path, interaction("x" * 2000))
     assert list(tmp_path.rglob("*.yaml")) == []
 
 
-# In its place
-
-
-def test_nothing_but_the_cassette_is_left_and_everybody_may_read_it(tmp_path: Path) -> None:
+def test_only_the_cassette_is_left_and_every_user_may_read_it(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         path = made(tmp_path)
@@ -113,7 +103,7 @@ def test_nothing_but_the_cassette_is_left_and_everybody_may_read_it(tmp_path: Pa
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
-def test_gates_see_the_new_cassette_while_the_old_one_still_stands(tmp_path: Path) -> None:
+def test_checks_read_the_new_cassette_before_it_replaces_the_old_one(tmp_path: Path) -> None:
     path = made(tmp_path)
     old = path.read_bytes()
     seen: list[str] = []
@@ -131,7 +121,7 @@ def test_gates_see_the_new_cassette_while_the_old_one_still_stands(tmp_path: Pat
 
 
 @pytest.mark.parametrize("error", [SecretsLeft("a key"), KeyboardInterrupt(), RuntimeError("a fault")])
-def test_a_gate_that_refuses_leaves_the_old_cassette(tmp_path: Path, error: BaseException) -> None:
+def test_a_check_that_refuses_leaves_the_old_cassette(tmp_path: Path, error: BaseException) -> None:
     path = made(tmp_path)
     old = path.read_bytes()
     asked = []
@@ -147,10 +137,10 @@ def test_a_gate_that_refuses_leaves_the_old_cassette(tmp_path: Path, error: Base
     assert names(path.parent) == [path.name]
     assert asked == []
     if isinstance(error, ToolparityError):
-        assert caught.value.where == f"{path}#1", "nobody knows the draft's name"
+        assert caught.value.where == f"{path}#1", "the name of the draft means nothing to users"
 
 
-def test_what_reads_as_something_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_reads_back_as_other_data_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path)
     old = path.read_bytes()
     real = writing.text_of
@@ -160,34 +150,13 @@ def test_what_reads_as_something_else_is_not_written(tmp_path: Path, monkeypatch
     assert path.read_bytes() == old
 
 
-def test_a_cassette_too_large_to_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_yaml, "MAX_BYTES", 1000)
-    with pytest.raises(UnreadableCassette, match="the limit of 1,000"):
-        made(tmp_path, interaction("x" * 2000))
-    assert list(tmp_path.rglob("*.yaml")) == []
-
-
-def test_incomplete_provenance_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidProvenance, match="sdk is missing"):
-        made(tmp_path, sdk=None)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_digest_that_was_claimed_is_not_believed(tmp_path: Path) -> None:
-    path = made(tmp_path, digest="sha256:" + "0" * 64)
-    assert load(path).provenance.digest == load(path).digest
-
-
-# For vcrpy
-
-
 def recorder(*gates: Any, **members: Any) -> VCR:
     vcr = VCR(record_mode="once")
     vcr.register_persister(Persister(*gates, provenance=replace(PROVENANCE, **members)))
     return vcr
 
 
-def test_vcrpy_records_through_it_and_plays_what_it_wrote(tmp_path: Path) -> None:
+def test_vcrpy_records_and_plays_through_the_persister(tmp_path: Path) -> None:
     path = path_for("openai.chat", "single-call", False, tmp_path)
     request = Request("POST", "https://api.openai.com/v1/chat/completions", b"{}", {"accept": "x"})
     response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": b"{}"}}
