@@ -1,4 +1,4 @@
-"""Item 25: the request of the source matches the imported cassette; no name of a file ends an import."""
+"""The request of a source matches its imported cassette, and the name of a file never ends an import."""
 
 from __future__ import annotations
 
@@ -56,10 +56,6 @@ def played(path: str, *requests: Request) -> list[Request]:
     return found
 
 
-def plays(path: str, request: Request) -> bool:
-    return bool(played(path, request))
-
-
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=ADDRESSES)
 def test_the_request_of_the_source_matches_with_any_address(tmp_path: Path, address: str) -> None:
@@ -67,9 +63,9 @@ def test_the_request_of_the_source_matches_with_any_address(tmp_path: Path, addr
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address, request='{"model": "m"}'))
     (found,) = import_files([str(source)], tmp_path / "into", force=True)
     assert isinstance(found, Imported), found
-    assert plays(found.path, Request("POST", address, '{"model": "m"}', {}))
+    assert played(found.path, Request("POST", address, '{"model": "m"}', {}))
     other = address.replace("https://", "ftp://").replace("http://", "https://").replace("ftp://", "http://")
-    assert not plays(found.path, Request("POST", other, '{"model": "m"}', {}))
+    assert not played(found.path, Request("POST", other, '{"model": "m"}', {}))
 
 
 def test_credentials_in_an_address_are_removed_and_the_request_still_matches(tmp_path: Path) -> None:
@@ -81,7 +77,7 @@ def test_credentials_in_an_address_are_removed_and_the_request_still_matches(tmp
     text = Path(found.path).read_text()
     assert secret not in text
     assert "api-version=1" in text
-    assert plays(found.path, Request("POST", address, "{}", {}))
+    assert played(found.path, Request("POST", address, "{}", {}))
 
 
 def test_credentials_of_the_request_are_removed_from_the_bodies(tmp_path: Path) -> None:
@@ -147,7 +143,7 @@ def requests_of(path: Path) -> list[Request]:
     with open(path, "rb") as file:
         for _, _, item in member_lists.yaml_items(file, ("interactions", "http_interactions")):
             one = item.get("request")
-            if one is not None:  # gRPC in a format of its own has no address
+            if one is not None:  # gRPC in a separate format has no address
                 body = one.get("body")
                 body = body.get("string") if isinstance(body, dict) else body
                 found.append(Request(one["method"].upper(), one["uri"], body or "", {}))
@@ -171,4 +167,4 @@ def test_requests_of_other_projects_match_their_imported_cassettes(tmp_path: Pat
         counts.update(request.path for request in left)
     print(counts)
     assert counts.pop("matched") >= (183 if is_thorough() else 20)
-    assert set(counts) <= {"/v1/traces/ingest"}, "an address that is none of a model"
+    assert set(counts) <= {"/v1/traces/ingest"}, "an address without a model"

@@ -1,4 +1,4 @@
-"""Item 23: an import writes what the source holds, or names it as an error; never an exchange that says nothing."""
+"""An import writes each interaction completely, or reports it as an error; it never writes an empty exchange."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from tests.cassettes.interchange.test_body_encodings import SPELLINGS
+from tests.cassettes.interchange.test_body_encodings import NOTATIONS
 from tests.support.traffic import CHAT_URL, chat_body, chat_stream
 from tests.support.traffic import interaction as recorded
 from toolparity.cassettes.library import find, forget, load
@@ -31,12 +31,12 @@ def taken(path: Path) -> list[Imported | Skipped]:
     return list(import_files([str(path)], path.parent / "into"))
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
-def test_an_imported_cassette_equals_its_source(tmp_path: Path, spelling: Any) -> None:
+@pytest.mark.parametrize("notation", NOTATIONS.values(), ids=list(NOTATIONS))
+def test_an_imported_cassette_equals_its_source(tmp_path: Path, notation: Any) -> None:
     answer = json.loads(chat_body("f"))
     one = {
-        "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, **spelling(ASKED)},
-        "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **spelling(answer)},
+        "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, **notation(ASKED)},
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **notation(answer)},
     }
     (found,) = taken(written(tmp_path / "a.yaml", one))
     assert isinstance(found, Imported)
@@ -70,23 +70,23 @@ def test_the_method_of_the_source_is_kept(tmp_path: Path, method: str) -> None:
     assert (request.method, request.body) == (method, None)
 
 
-HOLLOW: dict[str, dict[str, Any]] = {
+WITHOUT_CONTENT: dict[str, dict[str, Any]] = {
     "no body": recorded(None),
     "an empty body": recorded(""),
-    "an unknown spelling": recorded({"kind": "json", "value": {}}),
+    "an unknown notation": recorded({"kind": "json", "value": {}}),
     "another object": recorded('{"some": "thing"}'),
     "no JSON": recorded("<html>"),
-    "a stream of nothing": recorded("\n\n", content_type="text/event-stream"),
-    "a stream of no events": recorded("event: ping\n\n", content_type="text/event-stream"),
+    "an empty stream": recorded("\n\n", content_type="text/event-stream"),
+    "a stream without events": recorded("event: ping\n\n", content_type="text/event-stream"),
     "no status": {**recorded(chat_body("f")), "response": {"headers": {}, "body": chat_body("f")}},
-    "the status of no answer": {
+    "an invalid status": {
         **recorded(chat_body("f")),
         "response": {"status": {"code": 0}, "headers": {}, "body": chat_body("f")},
     },
 }
 
 
-@pytest.mark.parametrize("one", HOLLOW.values(), ids=list(HOLLOW))
+@pytest.mark.parametrize("one", WITHOUT_CONTENT.values(), ids=list(WITHOUT_CONTENT))
 def test_an_interaction_that_does_not_decode_is_an_error_and_not_written(tmp_path: Path, one: dict[str, Any]) -> None:
     path = written(tmp_path / "a.yaml", one)
     result = CliRunner().invoke(main, ["cassettes", "import", str(path), "--into", str(tmp_path / "into")])
@@ -121,17 +121,16 @@ def test_error_responses_and_incomplete_streams_are_imported(tmp_path: Path) -> 
 def test_an_internal_error_is_reported_without_stopping_the_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def falls_over(*args: Any) -> Any:
+    def crashes(*args: Any) -> Any:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("toolparity.cassettes.library.interactions.response_of", falls_over)
+    monkeypatch.setattr("toolparity.cassettes.library.interactions.response_of", crashes)
     (found,) = taken(written(tmp_path / "a.yaml", recorded(chat_body("f"))))
     assert isinstance(found, Skipped)
     assert "ZeroDivisionError: oops" in str(found)
 
 
 def test_similar_errors_are_one_line_per_file_and_kind_with_a_count(tmp_path: Path) -> None:
-    """Item 28: 51 files gave 2,703 lines."""
     path = written(tmp_path / "a.yaml", *[recorded("")] * 30, *[recorded({"x": 1})] * 20)
     other = written(tmp_path / "b.yaml", recorded(""))
     paths = [str(path), str(other)]
@@ -145,7 +144,7 @@ def test_similar_errors_are_one_line_per_file_and_kind_with_a_count(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("said", "date"),
+    ("text", "date"),
     [
         ("Wed, 19 Aug 2026 14:34:49 GMT", "2026-08-19T14:34:49Z"),
         ("2026-08-19T14:34:49+02:00", "2026-08-19T12:34:49Z"),
@@ -153,8 +152,8 @@ def test_similar_errors_are_one_line_per_file_and_kind_with_a_count(tmp_path: Pa
         ("lately", None),
     ],
 )
-def test_the_date_of_the_recording_is_kept(tmp_path: Path, said: str, date: str | None) -> None:
-    one = {**recorded(chat_body("f")), "recorded_at": said}
+def test_the_date_of_the_recording_is_kept(tmp_path: Path, text: str, date: str | None) -> None:
+    one = {**recorded(chat_body("f")), "recorded_at": text}
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")
     (found,) = taken(path)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,38 +16,11 @@ from vcr.request import Request
 
 from tests.cassettes.library.making import PROVENANCE, interaction, made
 from toolparity.cassettes.errors import CassetteNotWritten
-from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
+from toolparity.cassettes.library import Persister, forget, load, save
 
 pytestmark = pytest.mark.service("cassettes/library", "cassettes/recorder")
 
 ROOT = Path(__file__).parents[3]
-KILLS = 120
-
-#: Forks a writer for each line that it reads. A writer saves version after version of one cassette until it is killed;
-#: once it saved one, it prints its process id. The note of a version has the number of bytes of its answer.
-WRITERS = """
-import os, sys
-from pathlib import Path
-from msgspec.structs import replace
-from toolparity.cassettes.library import save
-from tests.cassettes.library.making import PROVENANCE, interaction
-path = Path(sys.argv[1])
-def write(version):
-    size = 1000 * (1 + version % 90)
-    save(path, [interaction(f"{version % 10}" * size)], replace(PROVENANCE, note=f"{version} {size}"))
-for line in sys.stdin:
-    version = int(line)
-    writer = os.fork()
-    if writer:
-        os.waitpid(writer, 0)
-        continue
-    write(version + 1)
-    print(os.getpid(), flush=True)
-    while True:
-        version += 1
-        write(version + 1)
-"""
-
 #: Saves once, and kills itself just before the n-th system call of that.
 STEPPER = """
 import os, signal, sys
@@ -80,10 +50,6 @@ for line in sys.stdin:
 """
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 def whole(path: Path) -> int:
     """The version of the cassette, which must be whole."""
     forget()
@@ -100,7 +66,12 @@ class Forker:
     def __init__(self, code: str, path: Path) -> None:
         command = [sys.executable, "-c", code, str(path)]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def send(self, number: int) -> str:
@@ -116,39 +87,6 @@ class Forker:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
         assert self._process.returncode == 0
-
-
-@pytest.mark.thorough
-def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path) -> None:
-    path = path_for("openai.chat", "single-call", False, tmp_path)
-    chance = random.Random(20260102)
-    versions = [0]
-    most = 0
-    with Forker(WRITERS, path) as forker:
-        for _ in range(KILLS):
-            writer = int(forker.send(versions[-1]))
-            time.sleep(chance.uniform(0.0, 0.02))
-            os.kill(writer, signal.SIGKILL)
-            while writer_lives(writer):
-                time.sleep(0.001)
-            drafts = sum(name.endswith(".tmp") for name in os.listdir(path.parent))
-            assert drafts <= 1, "the next recorder sweeps away what the killed one left"
-            most = max(most, drafts)
-            assert [place.path for place in find(tmp_path)] == [path]
-            versions.append(whole(path))
-    assert versions == sorted(set(versions)), "each writer came further than the one before"
-    assert most == 1, "one of so many was killed with a draft on disk"
-    save(path, [interaction()], PROVENANCE)
-    assert os.listdir(path.parent) == [path.name]
-
-
-def writer_lives(process: int) -> bool:
-    """Whether its parent has not seen its end yet."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_recorder_killed_before_each_single_step_leaves_one_whole_version(tmp_path: Path) -> None:
@@ -248,26 +186,6 @@ def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
         monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
     made(tmp_path)
     assert done == ["fsync", "replace", "fsync"], "the content, the name, and the folder that holds the name"
-
-
-def test_a_limit_on_the_size_of_files_leaves_the_old_cassette(old: Path) -> None:
-    """A real refusal by the kernel, in its own process."""
-    code = """
-import resource, signal, sys
-from pathlib import Path
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-from tests.cassettes.library.making import PROVENANCE, interaction
-from toolparity.cassettes.library import save
-from toolparity.cassettes.errors import CassetteNotWritten
-try:
-    save(Path(sys.argv[1]), [interaction("new" * 10_000)], PROVENANCE)
-except CassetteNotWritten as error:
-    sys.exit(f"refused: {error.what}")
-"""
-    command = [sys.executable, "-B", "-c", code, str(old)]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "refused: cannot be written: File too large\n")
 
 
 def test_an_error_of_the_provider_leaves_the_old_cassette(old: Path) -> None:

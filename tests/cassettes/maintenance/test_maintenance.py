@@ -14,12 +14,9 @@ from click.testing import CliRunner, Result
 
 from tests.cassettes.maintenance.making import ANSWER, KEY, content, vcrpy_text
 from tests.cassettes.secrets.fakes import fake
-from tests.cassettes.secrets.sampling import sample
-from tests.cassettes.secrets.test_gitleaks import CONTEXTS, FORMS, OUT_OF_SCOPE
 from toolparity.cassettes import interchange
 from toolparity.cassettes.documents import load
 from toolparity.cassettes.library import files as library_files
-from toolparity.cassettes.maintenance import scrubbing
 from toolparity.cassettes.maintenance.files import load as load_file
 from toolparity.cassettes.maintenance.replaying import unplayed
 from toolparity.cassettes.maintenance.trees import TreeScrubber
@@ -244,24 +241,6 @@ def test_only_credentials_and_identifiers_in_headers_are_replaced() -> None:
     changed = {name for name in headers if out[name] != headers[name]}
     assert changed == {"authorization", "cookie", "x-request-id"}
     assert out["authorization"][0].startswith("Bearer REDACTED")
-
-
-@pytest.mark.parametrize("form", [form for form in list(FORMS)[::4] if form not in OUT_OF_SCOPE])
-def test_no_form_of_gitleaks_is_on_disk_after_scrubbing(form: str, cassette: Path) -> None:
-    owner, expression = FORMS[form]
-    secret = sample(expression, form)
-    texts = [
-        text.replace("NAME", owner or "service").replace("SECRET", secret) for text in list(CONTEXTS.values())[::6]
-    ]
-    body = json.dumps({"messages": [{"role": "user", "content": text} for text in texts]})
-    (item,) = (data := yaml.safe_load(CLEAN))["interactions"]
-    item["request"]["body"] = body
-    cassette.write_text(yaml.safe_dump(data))
-    result = scrubbing.scrub_file(scrubbing.ScrubJob(str(cassette), target=str(cassette)))
-    refused = result.error is not None and "the scanner still finds" in result.error
-    request = yaml.safe_load(cassette.read_text())["interactions"][0]["request"]["body"]
-    assert refused or not any(secret in message["content"] for message in json.loads(request)["messages"])
-    assert not refused or cassette.read_text() == yaml.safe_dump(data)
 
 
 def test_check_lists_its_passed_and_open_steps(cassette: Path) -> None:
