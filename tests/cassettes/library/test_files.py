@@ -11,12 +11,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from vcr.persisters.filesystem import FilesystemPersister
-from vcr.serializers import yamlserializer
 
 from tests.cassettes.library.making import interaction, made
-from tests.support.thoroughness import sampled
-from tests.support.traffic import chat_body
 from toolparity.cassettes.errors import UnreadableCassette, UnreadableSource
 from toolparity.cassettes.library import (
     exchanges,
@@ -30,8 +26,6 @@ from toolparity.cassettes.library import (
     safe_yaml,
 )
 from toolparity.cassettes.surfaces import SURFACES
-
-EXAMPLES = sorted((Path(__file__).parents[3] / "cassettes" / "examples").glob("*.yaml"))
 
 
 @pytest.fixture
@@ -146,42 +140,11 @@ def test_the_memory_for_read_cassettes_is_limited(tmp_path: Path, monkeypatch: p
     assert list(files._kept) == [os.path.abspath(large)]
 
 
-def test_a_second_pass_over_the_shipped_library_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = 0
-    real = safe_yaml.load
-
-    def counted(data: bytes, where: str) -> Any:
-        nonlocal parsed
-        parsed += 1
-        return real(data, where)
-
-    monkeypatch.setattr(safe_yaml, "load", counted)
-    forget()
-    shipped = find()
-    assert len(shipped) > 700
-    assert sum(place.path.stat().st_size for place in shipped) < files.KEPT_BYTES / 4
-    places = sampled(shipped, 60)
-    for _ in range(2):
-        for place in places:
-            load(place.path)
-    assert parsed == len(places)
-    forget()
-
-
 def test_a_missing_cassette_is_an_error_with_its_path(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing.yaml", tmp_path, tmp_path / "a\0b"):
         with pytest.raises(UnreadableSource) as caught:
             load(path)
         assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_requests_and_responses_are_those_of_vcrpy(path: Path) -> None:
-    requests, responses, *_ = FilesystemPersister.load_cassette(path, yamlserializer)
-    loaded = load(path)
-    assert [one._to_dict() for one in loaded.requests] == [one._to_dict() for one in requests]
-    assert loaded.responses == responses
-    assert all(isinstance(one["body"]["string"], bytes) for one in loaded.responses)
 
 
 def test_using_a_cassette_does_not_change_what_the_next_one_gets(tmp_path: Path) -> None:
@@ -191,14 +154,6 @@ def test_using_a_cassette_does_not_change_what_the_next_one_gets(tmp_path: Path)
     assert isinstance(loaded.interactions[0]["response"]["body"]["string"], str)
     del loaded.digest
     assert loaded.digest == before
-
-
-def test_exchanges_have_the_wire_status_and_source_of_their_interaction(tmp_path: Path) -> None:
-    path = made(tmp_path, interaction(), interaction(status=429))
-    one, other = exchanges(path)
-    assert (one.wire, one.provider, one.status, one.source) == ("openai.chat", "openai", 200, f"{path}#1")
-    assert one.body == chat_body("get_weather").encode()
-    assert (other.status, other.source) == (429, f"{path}#2")
 
 
 _SCALARS = (

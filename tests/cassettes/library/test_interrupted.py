@@ -64,14 +64,9 @@ class Forker:
     """A process that forks a writer for each number that it is sent: starting Python once is enough."""
 
     def __init__(self, code: str, path: Path) -> None:
-        command = [sys.executable, "-c", code, str(path)]
+        command, environment = [sys.executable, "-c", code, str(path)], {**os.environ, "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def send(self, number: int) -> str:

@@ -109,7 +109,9 @@ def test_live_reports_all_missing_keys_at_once(tmp_path: Path) -> None:
     keys = dict.fromkeys(surface.key for surface in SURFACES.values())
     result = record("text-only", "--live", into=tmp_path, env=keys)
     assert result.exit_code == 2
-    assert [key for key in keys if f"needs an API key in the environment variable {key} (set" not in result.output] == []
+    assert [
+        key for key in keys if f"needs an API key in the environment variable {key} (set" not in result.output
+    ] == []
     assert made(tmp_path) == []
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import anthropic
@@ -16,6 +13,7 @@ import httpx2
 import openai
 import pytest
 
+from tests.cassettes.fixture.servers import Server
 from toolparity.cassettes.recorder.vcr import recording
 
 FIRST = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}\n\n'
@@ -24,71 +22,29 @@ WHOLE = [FIRST + FIRST + LAST]
 QUESTION: Any = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
 
 
-class Slow:
-    """A server that sends the first event, and the rest only on demand; it breaks the body off on demand."""
-
-    def __init__(self) -> None:
-        self.released = threading.Event()
-        self.breaks = False
-        slow = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["content-length"]))
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("transfer-encoding", "chunked")
-                self.end_headers()
-                self.chunk(FIRST)
-                assert slow.released.wait(30)
-                if slow.breaks:
-                    self.close_connection = True
-                    return
-                with suppress(BrokenPipeError, ConnectionResetError):  # the client may have left
-                    for piece in (FIRST, LAST, b""):
-                        self.chunk(piece)
-
-            def chunk(self, piece: bytes) -> None:
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-                self.wfile.flush()
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-
-
 @pytest.fixture
-def slow() -> Iterator[Slow]:
-    running = Slow()
-    with running.server as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.released.set()
-        server.shutdown()
-        thread.join()
+def slow() -> Iterator[Server]:
+    """A server that sends the first event, and the rest only on demand."""
+    running = Server([FIRST, FIRST, LAST])
+    yield running
+    running.stop()
 
 
-def client(slow: Slow) -> openai.OpenAI:
-    return openai.OpenAI(base_url=slow.url, api_key="k", max_retries=0, timeout=20)
+def client(slow: Server) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{slow.url}/v1", api_key="k", max_retries=0, timeout=20)
 
 
 def bodies(cassette: Any) -> list[bytes]:
     return [response["body"]["string"] for _, response in cassette.data]
 
 
-def test_the_first_event_does_not_wait_for_the_last(slow: Slow) -> None:
-    addresses = {slow.url: "https://api.example.com/v1"}
+def test_the_first_event_does_not_wait_for_the_last(slow: Server) -> None:
+    addresses = {f"{slow.url}/v1": "https://api.example.com/v1"}
     with recording(addresses) as cassette, client(slow) as sdk, sdk.chat.completions.create(**QUESTION) as stream:
         assert next(stream).id == "c"  # the server has not sent more than this
-        assert not slow.released.is_set()
+        assert not slow.release.is_set()
         assert len(cassette) == 0
-        slow.released.set()
+        slow.release.set()
         assert len(list(stream)) == 1
     assert [request.uri for request, _ in cassette.data] == ["https://api.example.com/v1/chat/completions"]
     assert bodies(cassette) == WHOLE
@@ -97,57 +53,57 @@ def test_the_first_event_does_not_wait_for_the_last(slow: Slow) -> None:
     assert len(cassette.data) == 1, "nothing is recorded after the recording"
 
 
-def test_the_first_event_does_not_wait_in_asyncio_or_in_another_sdk(slow: Slow) -> None:
+def test_the_first_event_does_not_wait_in_asyncio_or_in_another_sdk(slow: Server) -> None:
     async def talk() -> list[str]:
-        async with openai.AsyncOpenAI(base_url=slow.url, api_key="k", max_retries=0, timeout=20) as sdk:
+        async with openai.AsyncOpenAI(base_url=f"{slow.url}/v1", api_key="k", max_retries=0, timeout=20) as sdk:
             stream = await sdk.chat.completions.create(**QUESTION)
             async with stream:
                 ids = [(await anext(aiter(stream))).id]
-                assert not slow.released.is_set()
-                slow.released.set()
+                assert not slow.release.is_set()
+                slow.release.set()
                 return ids + [chunk.id async for chunk in stream]
 
     with recording({}) as cassette:
         assert asyncio.run(talk()) == ["c", "c"]
-        slow.released.clear()
-        host = slow.url.removesuffix("/v1")
+        slow.release.clear()
+        host = slow.url
         question = {**QUESTION, "model": "claude-sonnet-4-6", "max_tokens": 9}
         sdk = anthropic.Anthropic(base_url=host, api_key="k", max_retries=0, timeout=20)
         with sdk, sdk.messages.create(**question) as stream:
-            assert not slow.released.is_set()
-            slow.released.set()
+            assert not slow.release.is_set()
+            slow.release.set()
             assert list(stream) == []  # these are not events of this SDK's
     assert bodies(cassette) == WHOLE * 2
 
 
 @pytest.mark.parametrize("error", [None, ZeroDivisionError])
 @pytest.mark.parametrize("breaks", [False, True])
-def test_a_caller_that_leaves_or_fails_leaves_a_whole_body_or_none(slow: Slow, breaks: bool, error: Any) -> None:
+def test_a_caller_that_leaves_or_fails_leaves_a_whole_body_or_none(slow: Server, breaks: bool, error: Any) -> None:
     slow.breaks = breaks
     with recording({}) as cassette, client(slow) as sdk:
         with suppress(ZeroDivisionError), sdk.chat.completions.create(**QUESTION) as stream:
             next(stream)
-            slow.released.set()
+            slow.release.set()
             if error:
                 raise error
         assert bodies(cassette) == ([] if breaks else WHOLE)
 
 
-def test_a_body_that_breaks_off_is_not_recorded(slow: Slow) -> None:
+def test_a_body_that_breaks_off_is_not_recorded(slow: Server) -> None:
     slow.breaks = True
     with recording({}) as cassette, client(slow) as sdk:
         with sdk.chat.completions.create(**QUESTION) as stream:
             next(stream)
-            slow.released.set()
+            slow.release.set()
             with pytest.raises(openai.APIConnectionError):
                 list(stream)
         assert cassette.data == []
 
 
-def test_a_body_that_breaks_off_is_not_recorded_even_if_the_caller_keeps_what_came(slow: Slow) -> None:
+def test_a_body_that_breaks_off_is_not_recorded_even_if_the_caller_keeps_what_came(slow: Server) -> None:
     async def talk() -> None:
         async with httpx2.AsyncHTTPTransport() as transport:
-            request = httpx2.Request("POST", f"{slow.url}/chat/completions", json=QUESTION)
+            request = httpx2.Request("POST", f"{slow.url}/v1/chat/completions", json=QUESTION)
             response = await transport.handle_async_request(request)
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             with contextlib.suppress(httpx2.RemoteProtocolError):
@@ -155,10 +111,10 @@ def test_a_body_that_breaks_off_is_not_recorded_even_if_the_caller_keeps_what_ca
             await response.stream.aclose()
 
     slow.breaks = True
-    slow.released.set()
+    slow.release.set()
     with recording({}) as cassette, httpx2.HTTPTransport() as transport:
         asyncio.run(talk())
-        response = transport.handle_request(httpx2.Request("POST", f"{slow.url}/chat/completions", json=QUESTION))
+        response = transport.handle_request(httpx2.Request("POST", f"{slow.url}/v1/chat/completions", json=QUESTION))
         assert isinstance(response.stream, httpx2.SyncByteStream)
         with contextlib.suppress(httpx2.RemoteProtocolError):
             assert list(response.stream) == []  # not reached, either
@@ -167,7 +123,7 @@ def test_a_body_that_breaks_off_is_not_recorded_even_if_the_caller_keeps_what_ca
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
-def test_an_interrupted_caller_does_not_wait_for_the_rest(slow: Slow, error: type[BaseException]) -> None:
+def test_an_interrupted_caller_does_not_wait_for_the_rest(slow: Server, error: type[BaseException]) -> None:
     def interrupt(sdk: openai.OpenAI) -> None:
         with sdk.chat.completions.create(**QUESTION) as stream:
             next(stream)
@@ -176,5 +132,5 @@ def test_an_interrupted_caller_does_not_wait_for_the_rest(slow: Slow, error: typ
     with recording({}) as cassette, client(slow) as sdk:
         with pytest.raises(error):
             interrupt(sdk)
-        assert not slow.released.is_set()
+        assert not slow.release.is_set()
         assert cassette.data == []
