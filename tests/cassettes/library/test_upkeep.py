@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
 from tests.cassettes.library.making import made
@@ -11,7 +10,6 @@ from toolparity.cassettes.library.inventory import (
     list_cassettes,
     missing_cassettes,
     modes,
-    oldest_first,
     stray_cassettes,
 )
 from toolparity.cassettes.scripts import Fault, Round, Say, Script, ServerCall
@@ -26,23 +24,16 @@ def library(*scripts: Script) -> dict[str, Script]:
     return {script.id: script for script in scripts}
 
 
-def test_every_surface_that_can_play_a_scenario_should_have_it_plain_and_streamed(tmp_path: Path) -> None:
+def test_a_scenario_without_a_cassette_is_missing_on_each_surface_and_form_that_plays_it(tmp_path: Path) -> None:
     found = list(missing_cassettes(tmp_path, library(PLAIN, SEARCH)))
-    assert {(one.scenario, one.surface) for one in found} == {
-        *(("plain", name) for name in SURFACES),
-        ("search", "xai.grpc"),
-        ("search", "xai.responses"),
-    }
+    searching = {("search", "xai.grpc"), ("search", "xai.responses")}
+    assert {(one.scenario, one.surface) for one in found} == {*(("plain", name) for name in SURFACES), *searching}
     assert len(found) == 2 * (len(SURFACES) + 2)
     made(tmp_path, scenario="plain", scenario_hash="x")
     left = list(missing_cassettes(tmp_path, library(PLAIN, SEARCH)))
     assert [one for one in found if one not in left] == [found[0]]
     assert (found[0].surface, found[0].stream, found[0].path) == ("openai.chat", False, "openai/openai.chat/plain.yaml")
-
-
-def test_a_fault_of_streams_needs_no_plain_cassette(tmp_path: Path) -> None:
-    assert modes(CUT) == (True,)
-    assert modes(PLAIN) == (False, True)
+    assert (modes(CUT), modes(PLAIN)) == ((True,), (False, True))
     assert {one.stream for one in missing_cassettes(tmp_path, library(CUT))} == {True}
 
 
@@ -67,10 +58,3 @@ def test_an_unreadable_cassette_is_listed_with_its_error(tmp_path: Path) -> None
     assert one.origin is None
     assert str(path) in str(one.error)
     assert list(stray_cassettes([one])) == []
-
-
-def test_the_oldest_cassette_is_listed_first(tmp_path: Path) -> None:
-    for name, day in (("a", "2026-01-05"), ("b", "2026-01-01"), ("c", "2026-01-05T23:00:00Z")):
-        made(tmp_path, scenario=name, date=day)
-    aged = oldest_first(list_cassettes(find(tmp_path)), date(2026, 1, 10))
-    assert [(one.file.name, days) for one, days in aged] == [("b", 9), ("a", 5), ("c", 5)]
