@@ -39,14 +39,43 @@ NAMES = {
 }
 #: Stop reasons that a script has an ending for. With any other, the emulated provider ends the answer by itself.
 _ENDINGS: dict[str, Any] = {"max_tokens": "length", "content_filter": "content_filter", "pause": "pause"}
-#: The words of the other stop reasons, and the members that hold them.
-_WORDS = {
-    "openai.chat": {"end_turn": "stop", "tool_calls": "tool_calls"},
-    "anthropic.messages": {"end_turn": "end_turn", "tool_calls": "tool_use", "refusal": "refusal"},
-    "bedrock.converse": {"end_turn": "end_turn", "tool_calls": "tool_use"},
-    "cohere.chat": {"end_turn": "COMPLETE", "tool_calls": "TOOL_CALL", "content_filter": "ERROR_TOXIC"},
-    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action"},
-    "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS"},
+#: The providers' words for the stop reasons of an answer, and the members that hold them.
+STOP_WORDS: dict[str, dict[str, str]] = {
+    "openai.chat": {
+        "end_turn": "stop",
+        "tool_calls": "tool_calls",
+        "max_tokens": "length",
+        "content_filter": "content_filter",
+    },
+    "openai.responses": {
+        "end_turn": "completed",
+        "tool_calls": "completed",
+        "max_tokens": "max_output_tokens",
+        "content_filter": "content_filter",
+    },
+    "anthropic.messages": {
+        "end_turn": "end_turn",
+        "tool_calls": "tool_use",
+        "max_tokens": "max_tokens",
+        "refusal": "refusal",
+        "pause": "pause_turn",
+    },
+    "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "google.gemini": {"end_turn": "STOP", "tool_calls": "STOP", "max_tokens": "MAX_TOKENS", "content_filter": "SAFETY"},
+    "cohere.chat": {
+        "end_turn": "COMPLETE",
+        "tool_calls": "TOOL_CALL",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "ERROR_TOXIC",
+    },
+    "bedrock.converse": {
+        "end_turn": "end_turn",
+        "tool_calls": "tool_use",
+        "max_tokens": "max_tokens",
+        "content_filter": "content_filtered",
+    },
+    "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
+    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
 }
 _STOP_MEMBERS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
 #: The events that end a block, and the member with the block's index.
@@ -135,8 +164,8 @@ def emission(wire: str, parts: Sequence[Part], *, streamed: bool, stop: str | No
     able = surface(name).able
     parts = [part for part in parts if not isinstance(part, ServerCall) or f"server:{part.tool}" in able]
     hosted = tuple({part.tool: None for part in parts if isinstance(part, ServerCall)})
-    ending = None if stop in _WORDS.get(wire, ()) else _ENDINGS.get(stop or "")
-    round = Round(parts, ending=ending, pieces="whole")
+    ending = _ENDINGS.get(stop or "")
+    round = Round(parts, ending=ending if f"ending:{ending}" in able else None, pieces="whole")
     return Emission(*_opened(name, streamed, thinks, hosted))._replace(script=scripted(round), round=round)
 
 
@@ -154,13 +183,16 @@ def _opened(name: str, streamed: bool, thinks: bool, hosted: tuple[str, ...]) ->
 def emit_body(wire: str, parts: Sequence[Part], stop: str = "") -> bytes:
     """Return an answer as a body. ``stop``: a stop reason in the words of the canonical form, if another is wanted."""
     played = emission(wire, parts, streamed=False, stop=stop)
-    return encoded(played.surface, _with_stop(wire, played.surface.emulation.answer(played), stop))
+    answer = played.surface.emulation.answer(played)
+    if wire == "cohere.chat":
+        answer["message"].pop("tool_plan", None)  # a text of the provider's own
+    return encoded(played.surface, _with_stop(wire, answer, stop))
 
 
 def emit_stream(wire: str, parts: Sequence[Part], stop: str | None = "") -> list[bytes]:
     """Return an answer as the frames of a stream. ``stop``: as for `emit_body`; None: it has no end."""
     played = emission(wire, parts, streamed=True, stop=stop)
-    sent = played.sent(stream=True)
+    sent = [frame for frame in played.sent(stream=True) if b"tool-plan-delta" not in frame]
     for number, part in enumerate(parts):
         if isinstance(part, _Call) and part.open:
             before = sum(isinstance(each, ScriptedCall) for each in parts[:number])
@@ -234,7 +266,7 @@ def _json(value: Any) -> bytes:
 
 def _with_stop(wire: str, payload: Any, stop: str | None) -> Any:
     """Return a body or a payload with another stop reason where it has one."""
-    word = _WORDS.get(wire, {}).get(stop or "")
+    word = STOP_WORDS.get(wire, {}).get(stop or "")
     if word is None:
         return payload
     if wire == "xai.grpc":

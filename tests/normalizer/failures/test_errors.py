@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import codes
 from toolparity import normalize
-
-from .play import codes
 
 RAW = '<function=lookup {"city": "Turin"</function>'
 ERROR = {"message": "Failed to call a function.", "type": "invalid_request_error", "code": "tool_use_failed"}

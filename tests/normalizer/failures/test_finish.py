@@ -7,49 +7,40 @@ from typing import Any
 import pytest
 from xai_sdk.proto import usage_pb2
 
-from tests.support.wires import TEXT_WIRES
-from toolparity import Response, normalize
-from toolparity.normalizer.events import ChoiceStop
-from toolparity.normalizer.model import Stop, Text, ToolCall
-
-from .play import (
+from tests.support.decoding import assert_not_executed, both, codes, decoded, feed, ran, triples
+from tests.support.emit import LOOKUP, STOP_WORDS, damage, emit_stream, scripted_call
+from tests.support.events import (
     DONE,
-    LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
-    STOPS,
-    Call,
-    Say,
-    assert_not_executed,
-    both,
-    chunk,
-    codes,
-    feed,
+    delta_chunk,
     fragment,
-    grpc_body,
-    grpc_chunk,
+    grpc_event,
     grpc_output,
+    grpc_response,
     message_delta,
-    play,
-    ran,
     sse,
-    stream,
     tool_call,
 )
+from tests.support.wires import TEXT_WIRES
+from toolparity import Response, normalize
+from toolparity.cassettes.scripts import Say
+from toolparity.normalizer.events import ChoiceStop
+from toolparity.normalizer.model import Stop, ToolCall
 
 CHAT, RESPONSES, CLAUDE, XAI = "openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"
-TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
+TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city":"Turin"}')
 
 
 @pytest.mark.parametrize("wire", [CHAT, CLAUDE, XAI, RESPONSES])
 def test_FIN_02_calls_decide_against_a_contradicting_stop_reason(wire: str) -> None:
     for response in both(wire, [Say("I look."), LOOKUP], "end_turn"):
-        assert response.choices[0].stop == Stop("tool_calls", STOPS[wire]["end_turn"])
+        assert response.choices[0].stop == Stop("tool_calls", STOP_WORDS[wire]["end_turn"])
         assert codes(response) == ([] if wire == RESPONSES else ["stop-disagrees"])  # there, it has no other status
         assert ran(response) == ["call_a"]
     if wire != RESPONSES:
         for response in both(wire, [Say("Done.")], "tool_calls"):
-            assert response.choices[0].stop == Stop("end_turn", STOPS[wire]["tool_calls"])
+            assert response.choices[0].stop == Stop("end_turn", STOP_WORDS[wire]["tool_calls"])
             assert codes(response) == ["stop-disagrees"]
 
 
@@ -64,22 +55,22 @@ def test_FIN_02_calls_decide_against_a_contradicting_stop_reason(wire: str) -> N
 )
 def test_FIN_02_with_a_named_tool_stop_does_not_contradict_calls(members: dict[str, Any], contradicts: bool) -> None:
     request = {"tools": [{"type": "function", "function": {"name": "lookup"}}], **members}
-    response = normalize(b"".join(stream(CHAT, [LOOKUP], "end_turn")), CHAT, request=request)
+    response = normalize(b"".join(emit_stream(CHAT, [LOOKUP], "end_turn")), CHAT, request=request)
     assert response.choices[0].stop == Stop("tool_calls", "stop")
     assert ("stop-disagrees" in codes(response)) is contradicts
 
 
 def malformed(finish: str, native: str) -> bytes:
     """The last chunk of an answer that Gemini calls malformed, as gateways send it."""
-    ending = chunk({}, finish)
+    ending = delta_chunk({}, finish)
     ending["choices"][0]["native_finish_reason"] = native
     return sse(ending) + DONE
 
 
-@pytest.mark.parametrize("pieces", [LOOKUP.pieces, ('{"city": ', '"Tu')])
+@pytest.mark.parametrize("pieces", [LOOKUP.pieces, ('{"city":', '"Tu')])
 def test_GEM_02_PEER_03_a_call_in_an_answer_marked_malformed_is_not_run(pieces: tuple[str, ...]) -> None:
-    *frames, _, _ = stream(CHAT, [Call(pieces)])
-    response = play(CHAT, [*frames, malformed("tool_calls", "MALFORMED_FUNCTION_CALL")])
+    *frames, _, _ = emit_stream(CHAT, [scripted_call(pieces)])
+    response = decoded(CHAT, [*frames, malformed("tool_calls", "MALFORMED_FUNCTION_CALL")])
     assert response.choices[0].stop == Stop("malformed_call", "tool_calls")
     assert response.calls[0].arguments_text == "".join(pieces)
     assert response.calls[0].arguments != {}
@@ -87,33 +78,34 @@ def test_GEM_02_PEER_03_a_call_in_an_answer_marked_malformed_is_not_run(pieces: 
 
 
 def test_FIN_08_an_empty_finish_reason_counts_as_missing() -> None:
-    deltas: list[dict[str, Any]] = [{"content": ""}, fragment('{"city": "Turin"}', 0, "call_a", "lookup")]
-    frames = [sse(chunk(delta, "")) for delta in deltas]
-    ended = play(CHAT, [*frames, sse(chunk({}, "tool_calls")), DONE])
+    deltas: list[dict[str, Any]] = [{"content": ""}, fragment('{"city":"Turin"}', 0, "call_a", "lookup")]
+    frames = [sse(delta_chunk(delta, "")) for delta in deltas]
+    ended = decoded(CHAT, [*frames, sse(delta_chunk({}, "tool_calls")), DONE])
     assert (ended.choices[0].blocks, ended.choices[0].stop) == ([TURIN], Stop("tool_calls", "tool_calls"))
     assert ended.findings == ()
-    alone = play(CHAT, [*frames, DONE])
+    alone = decoded(CHAT, [*frames, DONE])
     assert (alone.choices[0].stop, codes(alone), ran(alone)) == (Stop("tool_calls", None), ["stop-missing"], ["call_a"])
-    *frames, _, _ = stream(CLAUDE, [LOOKUP])
-    message = play(CLAUDE, [*frames, sse(message_delta(""), message_delta("tool_use"), MESSAGE_STOP)])
+    *frames, _, _ = emit_stream(CLAUDE, [LOOKUP])
+    message = decoded(CLAUDE, [*frames, sse(message_delta(""), message_delta("tool_use"), MESSAGE_STOP)])
     assert (message.choices[0].stop, message.findings) == (Stop("tool_calls", "tool_use"), ())
-    unset = play(XAI, [*stream(XAI, [LOOKUP]), grpc_chunk()])
+    unset = decoded(XAI, [*emit_stream(XAI, [LOOKUP]), grpc_event()])
     assert unset.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
     assert (unset.complete, unset.findings) == (True, ())
 
 
+_EMPTY = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
 EARLY = {
-    CHAT: [sse(chunk({"role": "assistant", "content": ""}, "stop"))],
+    CHAT: damage(CHAT, emit_stream(CHAT, [LOOKUP])[:1], lambda chunk: chunk | {"choices": [_EMPTY]}),
     CLAUDE: [sse(MESSAGE_START, message_delta("end_turn"))],
-    XAI: [grpc_chunk(finish="REASON_STOP")],
+    XAI: [grpc_event(finish="REASON_STOP")],
 }
 
 
 @pytest.mark.parametrize("wire", EARLY)
 def test_FIN_11_an_empty_candidate_that_stops_first_does_not_end_the_stream(wire: str) -> None:
-    frames = stream(wire, [Say("I look."), LOOKUP])
-    response = play(wire, [*EARLY[wire], *frames[wire == CLAUDE :]])
-    assert response.choices[0].blocks == [Text("I look."), TURIN]
+    frames = emit_stream(wire, [Say("I look."), LOOKUP])
+    response = decoded(wire, [*EARLY[wire], *frames[wire == CLAUDE :]])
+    assert (response.text, triples(response)) == ("I look.", [("call_a", "lookup", {"city": "Turin"})])
     assert response.choices[0].stop.reason == "tool_calls"
     assert ran(response) == ["call_a"]
 
@@ -122,22 +114,22 @@ FIGURES = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
 GEMINI_END = sse({"candidates": [{"index": 0, "finishReason": "STOP"}]})
 #: Wire -> a second end, its place from the end of the stream, and its finding; one with usage is legal.
 AGAIN = {
-    CHAT: (sse(chunk({}, "tool_calls", usage=FIGURES)), 1, []),
+    CHAT: (sse(delta_chunk({}, "tool_calls", usage=FIGURES)), 1, []),
     CLAUDE: (sse(message_delta("tool_use")), 1, ["event-repeated"]),
-    RESPONSES: (stream(RESPONSES, [LOOKUP])[-1], 0, ["event-repeated"]),
-    XAI: (grpc_chunk(finish="REASON_TOOL_CALLS", usage=usage_pb2.SamplingUsage(**FIGURES)), 0, []),
+    RESPONSES: (emit_stream(RESPONSES, [LOOKUP])[-1], 0, ["event-repeated"]),
+    XAI: (grpc_event(finish="REASON_TOOL_CALLS", usage=usage_pb2.SamplingUsage(**FIGURES)), 0, []),
     "google.gemini": (GEMINI_END, 0, ["event-repeated"]),
 }
 
 
 def test_FIN_01_XAI_04_a_repeated_end_ends_a_call_once_and_its_usage_counts() -> None:
     for wire, (again, place, findings) in AGAIN.items():
-        frames = stream(wire, [LOOKUP])
+        frames = emit_stream(wire, [LOOKUP])
         if wire == "google.gemini":  # an end with a part is another response
             frames[-1] = GEMINI_END
-        clean = play(wire, frames)
+        clean = decoded(wire, frames)
         frames.insert(len(frames) - place, again)
-        response = play(wire, frames)
+        response = decoded(wire, frames)
         assert response.choices == clean.choices
         assert (codes(response), ran(response)) == (findings, ["call_a"])
         assert sum(isinstance(event, ChoiceStop) for event in feed(wire, frames)[1]) == (wire != RESPONSES)
@@ -148,9 +140,9 @@ def test_FIN_01_XAI_04_a_repeated_end_ends_a_call_once_and_its_usage_counts() ->
 
 def xai_endings(finish: str) -> list[Response]:
     """The streamed and the plain response of xai_grpc with a call and a finish reason."""
-    calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
-    streamed = play(XAI, [grpc_chunk(tool_calls=calls), grpc_chunk(finish=finish)])
-    return [streamed, normalize(grpc_body(grpc_output(finish=finish, tool_calls=calls)), XAI)]
+    calls = [tool_call('{"city":"Turin"}', "call_a", "lookup")]
+    streamed = decoded(XAI, [grpc_event(tool_calls=calls), grpc_event(finish=finish)])
+    return [streamed, normalize(grpc_response(grpc_output(finish=finish, tool_calls=calls)), XAI)]
 
 
 @pytest.mark.parametrize(
@@ -168,12 +160,12 @@ def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reas
 
 @pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_FIN_10_closed_arguments_are_malformed_and_open_ones_are_truncated(wire: str) -> None:
-    closed = play(wire, stream(wire, [Call(('{"city": ', "Turin, not quoted}"))]))
+    closed = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', "Turin, not quoted}"))]))
     (call,) = closed.calls
-    assert (call.arguments, call.status, call.arguments_text) == (None, "invalid", '{"city": Turin, not quoted}')
+    assert (call.arguments, call.status, call.arguments_text) == (None, "invalid", '{"city":Turin, not quoted}')
     assert (closed.complete, codes(closed)) == (True, ["arguments-invalid"])
     assert_not_executed(closed, calls=1)
-    broken = play(wire, stream(wire, [Call(('{"city": ', '"Turin'), closed=False)], None))
+    broken = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', '"Turin'), closed=False)], None))
     assert (broken.calls[0].arguments, broken.calls[0].status) == (None, "truncated")
     assert (broken.complete, "arguments-invalid" in codes(broken)) == (False, False)
     assert_not_executed(broken, calls=1)

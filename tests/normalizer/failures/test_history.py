@@ -25,7 +25,7 @@ from tests.normalizer.failures.conversations import (
 )
 from tests.normalizer.history.views import calls, of_kind
 from tests.normalizer.history.views import results as answered
-from tests.support.building import anthropic_body
+from tests.support.events import anthropic_body
 from tests.support.wires import OBJECT_WIRES
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer

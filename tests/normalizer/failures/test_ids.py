@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.building import (
-    FORMS,
-    anthropic,
-    block_stop,
-    chat_call,
-    chunk,
-    codes,
-    json_delta,
-    piece,
-    respond,
-    sse,
-    tool_start,
-    triples,
-)
+from tests.support.decoding import FORMS, anthropic, codes, respond, triples
+from tests.support.events import block_stop, chat_call, chunk, json_delta, piece, sse, tool_start
 from toolparity import StreamDecoder, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 

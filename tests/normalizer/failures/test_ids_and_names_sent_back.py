@@ -23,7 +23,7 @@ from tests.normalizer.failures.conversations import (
 )
 from tests.normalizer.history.views import calls
 from tests.normalizer.history.views import results as answered
-from tests.support.building import chat_body, chat_call, function_call, responses_body
+from tests.support.events import chat_body, chat_call, function_call, responses_body
 from toolparity import normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Encoded, Message, TextPart, ToolResult

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.building import (
-    anthropic,
+from tests.support.decoding import anthropic, chat, codes, responses, triples
+from tests.support.events import (
     block_start,
     block_stop,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     gemini_body,
     gemini_call,
     item_events,
     json_delta,
     piece,
-    responses,
     responses_body,
     text_delta,
     tool_start,
-    triples,
 )
 from toolparity import Text, ToolCall, normalize, select
 

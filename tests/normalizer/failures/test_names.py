@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.building import (
-    FORMS,
+from tests.support.decoding import FORMS, codes, only, respond, triples
+from tests.support.events import (
     anthropic_body,
     chat_body,
     chat_call,
-    codes,
     function_call,
     grpc_body,
     grpc_call,
-    only,
-    respond,
     responses_body,
-    triples,
 )
 from toolparity import ServerToolCall, normalize, select
 from toolparity.normalizer.repair import strip_name, unwrap_parallel

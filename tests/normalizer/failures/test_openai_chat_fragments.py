@@ -11,7 +11,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from tests.support.building import chat, codes, piece, triples
+from tests.support.decoding import chat, codes, triples
+from tests.support.events import piece
 
 CASES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("openai_chat_fragments.toml").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.normalizer.failures.conversations import EVERY_WIRE, PROVIDERS, call, codes, request, respond, user, written
 from tests.normalizer.history.views import calls, results
-from tests.support.building import FORMS
-from tests.support.building import respond as received
+from tests.support.decoding import FORMS
+from tests.support.decoding import respond as received
 from toolparity import Choice, Reasoning, Response, Stop, Text, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.requests import with_policy, write_request

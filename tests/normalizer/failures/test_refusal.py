@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.decoding import assert_not_executed, both, codes, triples
+from tests.support.emit import LOOKUP, STOP_WORDS
 from tests.support.wires import WIRES
 from toolparity.normalizer.model import Stop
-
-from .play import LOOKUP, STOPS, assert_not_executed, both, codes
 
 #: Wire -> the stop reason with which it refuses.
 REFUSING = {
@@ -21,8 +21,10 @@ REFUSING = {
 def test_REF_01_a_refusal_overrides_a_call_of_the_same_answer(wire: str) -> None:
     stop = REFUSING[wire]
     for response in both(wire, [LOOKUP], stop):
-        assert response.choices[0].stop == Stop(stop, STOPS[wire][stop])  # type: ignore[arg-type]
-        assert [(call.id, call.arguments_text) for call in response.calls] == [("call_a", '{"city": "Turin"}')]
+        assert response.choices[0].stop == Stop(stop, STOP_WORDS[wire][stop])  # type: ignore[arg-type]
+        assert triples(response) == [
+            ("call_a", "lookup", None if response.calls[0].status == "truncated" else {"city": "Turin"})
+        ]
         assert "refused" in codes(response)
         assert_not_executed(response, calls=1)
 
@@ -32,5 +34,5 @@ def test_REF_02_an_empty_refusal_is_reported(wire: str) -> None:
     stop = REFUSING[wire]
     for response in both(wire, [], stop):
         (choice,) = response.choices
-        assert (choice.blocks, choice.stop) == ([], Stop(stop, STOPS[wire][stop]))  # type: ignore[arg-type]
+        assert (choice.blocks, choice.stop) == ([], Stop(stop, STOP_WORDS[wire][stop]))  # type: ignore[arg-type]
         assert (response.complete, codes(response)) == (True, ["refused"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import TEXT_FORMS, codes, only, respond
+from tests.support.decoding import TEXT_FORMS, codes, only, respond
 from toolparity import ToolCall, select
 from toolparity.normalizer.repair import (
     Repaired,

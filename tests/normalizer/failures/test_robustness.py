@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import feed
+from tests.support.emit import emit_stream, scripted_call
+from tests.support.events import DONE, delta_chunk, fragment, sse
 from tests.support.wires import WIRES
+from toolparity.cassettes.scripts import Part, Think
 from toolparity.normalizer.errors import TooManyCalls
-
-from .play import DONE, Call, Step, Think, chunk, feed, fragment, sse, stream
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
 
@@ -43,7 +45,9 @@ def assert_linear(wire: str, frames: Callable[[int], list[bytes]], size: int) ->
 
 @pytest.mark.parametrize("named", [False, True])
 def test_DOS_01_twenty_thousand_calls_are_a_typed_error(named: bool) -> None:
-    frames = [sse(chunk(fragment("{}", n, f"call_{n}", "f") if named else fragment("", n))) for n in range(20_000)]
+    frames = [
+        sse(delta_chunk(fragment("{}", n, f"call_{n}", "f") if named else fragment("", n))) for n in range(20_000)
+    ]
     with pytest.raises(TooManyCalls, match="4096"):
         feed("openai.chat", frames)
 
@@ -51,11 +55,11 @@ def test_DOS_01_twenty_thousand_calls_are_a_typed_error(named: bool) -> None:
 @all_wires
 def test_DOS_01_twice_as_many_deltas_cost_twice_as_much(wire: str) -> None:
     def call(deltas: int) -> list[bytes]:
-        return stream(wire, [Call(('{"text": "', *["word "] * deltas, '"}'))])
+        return emit_stream(wire, [scripted_call(('{"text": "', *["word "] * deltas, '"}'))])
 
     def thoughts(deltas: int) -> list[bytes]:
-        steps: list[Step] = [Think("word ")] * deltas
-        return stream(wire, steps)
+        steps: list[Part] = [Think("word ")] * deltas
+        return emit_stream(wire, steps)
 
     assert_linear(wire, call, 1000)
     assert_linear(wire, thoughts, 200)
@@ -73,7 +77,7 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
                 delta["tool_calls"][0]["id"] = "call_a"
             else:
                 delta["tool_calls"][0]["function"]["arguments"] = '{"text": "' + "w" * (number % 50)
-            made.append(sse(chunk(delta)))
+            made.append(sse(delta_chunk(delta)))
         return [*made, DONE]
 
     assert_linear("openai.chat", frames, 1000)

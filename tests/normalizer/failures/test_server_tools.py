@@ -9,32 +9,27 @@ from typing import Any, NamedTuple
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from toolparity import Response, normalize
-from toolparity.normalizer.model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
-
-from .play import (
+from tests.support.decoding import assert_not_executed, codes, decoded, ran
+from tests.support.events import (
     CREATED,
-    LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
     added,
-    assert_not_executed,
     block_delta,
     block_start,
     block_stop,
-    codes,
     done,
-    grpc_body,
-    grpc_chunk,
+    function_call,
+    grpc_event,
     grpc_output,
-    item_of,
+    grpc_response,
     message_delta,
-    play,
-    ran,
     sse,
     terminal,
     tool_call,
 )
+from toolparity import Response, normalize
+from toolparity.normalizer.model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 CLAUDE, RESPONSES, XAI = "anthropic.messages", "openai.responses", "xai.grpc"
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
@@ -76,10 +71,10 @@ def anthropic(content: list[dict[str, Any]], stop: str) -> list[Response]:
             deltas = [(kind, block[kind]) for kind in ("thinking", "signature")]
         else:
             begun, deltas = block, []
-        events.append(block_start(index, begun))
+        events.append(block_start(index, **begun))
         events += [block_delta(index, kind, value) for kind, value in deltas]
         events.append(block_stop(index))
-    streamed = play(CLAUDE, sse(*events, message_delta(stop), MESSAGE_STOP))
+    streamed = decoded(CLAUDE, sse(*events, message_delta(stop), MESSAGE_STOP))
     return [normalize(json.dumps(message), CLAUDE), streamed]
 
 
@@ -149,8 +144,8 @@ def test_PTC_01_a_call_made_by_code_keeps_its_caller_and_the_container() -> None
     ending = message_delta("tool_use")
     ending["delta"]["container"] = CONTAINER
     text = block_delta(0, "input_json", '{"city": "Turin"}')
-    events = [MESSAGE_START, block_start(0, {**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
-    for response in (normalize({**message, "container": CONTAINER}, CLAUDE), play(CLAUDE, sse(*events))):
+    events = [MESSAGE_START, block_start(0, **{**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
+    for response in (normalize({**message, "container": CONTAINER}, CLAUDE), decoded(CLAUDE, sse(*events))):
         (call,) = response.calls
         assert (call.id, call.caller, call.arguments) == ("call_a", CALLER, {"city": "Turin"})
         assert response.extra["container"] == CONTAINER
@@ -163,7 +158,7 @@ def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
     """The plain and the streamed response of one output of openai_responses."""
     events = [event for index, item in enumerate(items) for event in (added(index, item), done(index, item))]
     whole = normalize(json.dumps(terminal(items)["response"]), RESPONSES, **options)
-    return [whole, play(RESPONSES, sse(CREATED, *events, terminal(items)), **options)]
+    return [whole, decoded(RESPONSES, sse(CREATED, *events, terminal(items)), **options)]
 
 
 @pytest.mark.parametrize("tool", ["web_search", "x_search", "future"])
@@ -201,7 +196,11 @@ def test_SRV_09_a_custom_call_of_xai_is_a_client_call_only_if_its_tool_is_declar
     request = {
         "tools": [{"type": "custom", "name": "grep"}, {"type": "x_search"}, {"type": "function", "name": "lookup"}]
     }
-    for response in responses([{**CUSTOM, "name": name}, item_of(LOOKUP, 1), GREP], provider="xai", request=request):
+    for response in responses(
+        [{**CUSTOM, "name": name}, function_call("call_a", "lookup", '{"city": "Turin"}', id="fc_1"), GREP],
+        provider="xai",
+        request=request,
+    ):
         server, _, custom = response.choices[0].blocks
         assert isinstance(server, ServerToolCall)
         assert (server.id, server.name, server.arguments_text) == ("ctc_1", name, '{"query": "x"}')
@@ -222,8 +221,8 @@ CLIENT_CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
 def grpc(*calls: Any, finish: str = "REASON_TOOL_CALLS", **message: Any) -> list[Response]:
     """The plain and the streamed response of one output of xai_grpc."""
     return [
-        normalize(grpc_body(grpc_output(tool_calls=calls, finish=finish, **message)), XAI),
-        play(XAI, [grpc_chunk(tool_calls=calls, **message), grpc_chunk(finish=finish)]),
+        normalize(grpc_response(grpc_output(tool_calls=calls, finish=finish, **message)), XAI),
+        decoded(XAI, [grpc_event(tool_calls=calls, **message), grpc_event(finish=finish)]),
     ]
 
 
@@ -243,12 +242,12 @@ def test_SRV_05_SRV_06_GEM_11_server_and_client_calls_of_xai_grpc_are_distinguis
 
 def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared() -> None:
     untyped = [tool_call('{"city": "Turin"}', "call_a", "lookup", type=0)]
-    frames = [grpc_chunk(tool_calls=untyped), grpc_chunk(finish="REASON_TOOL_CALLS")]
-    body = grpc_body(grpc_output(tool_calls=untyped, finish="REASON_TOOL_CALLS"))
-    for known in (play(XAI, frames, request=["lookup"]), normalize(body, XAI, request=["lookup"])):
+    frames = [grpc_event(tool_calls=untyped), grpc_event(finish="REASON_TOOL_CALLS")]
+    body = grpc_response(grpc_output(tool_calls=untyped, finish="REASON_TOOL_CALLS"))
+    for known in (decoded(XAI, frames, request=["lookup"]), normalize(body, XAI, request=["lookup"])):
         assert known.choices[0].blocks == [TURIN]
         assert (codes(known), ran(known)) == (["call-type-unset"], ["call_a"])
-    for unknown in (play(XAI, frames, request=["other"]), normalize(body, XAI, request=["other"])):
+    for unknown in (decoded(XAI, frames, request=["other"]), normalize(body, XAI, request=["other"])):
         (call,) = unknown.calls
         assert (call.id, call.kind, call.arguments_text) == ("call_a", "unresolved", '{"city": "Turin"}')
         assert "unresolved-call" in codes(unknown)

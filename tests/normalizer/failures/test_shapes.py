@@ -7,31 +7,31 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import (
+from tests.support.decoding import (
     FORMS,
     anthropic,
+    chat,
+    codes,
+    decode_stream,
+    only,
+    respond,
+    responses,
+    shapes,
+    traffic,
+)
+from tests.support.events import (
     anthropic_body,
-    anthropic_sse,
     block_start,
     block_stop,
-    chat,
     chat_body,
-    chat_sse,
     chunk,
-    codes,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
-    only,
-    respond,
-    responses,
     responses_body,
-    responses_sse,
-    shapes,
     sse,
-    stream,
     text_delta,
     tool_start,
 )
@@ -41,7 +41,6 @@ from toolparity.normalizer.events import BlockDelta
 CHAT, RESPONSES, CLAUDE, XAI = "openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"
 CALLS = [("a", "f", '{"s":"\\u00e9 } \\" {"}'), ("b", "g", "{}"), ("c", "f", '{"n":[1,{"x":null}]}')]
 SHAPES = [("f", {"s": 'é } " {'}, "complete"), ("g", {}, "complete"), ("f", {"n": [1, {"x": None}]}, "complete")]
-BODIES = {CHAT: chat_sse, RESPONSES: responses_sse, CLAUDE: anthropic_sse}
 
 
 def assert_complete(response: Response) -> None:
@@ -50,22 +49,22 @@ def assert_complete(response: Response) -> None:
     assert (response.choices[0].stop.reason, response.complete, codes(response)) == ("tool_calls", True, [])
 
 
-@pytest.mark.parametrize("wire", BODIES)
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, CLAUDE])
 def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wire: str) -> None:
     assert_complete(respond(wire, False, CALLS))
     for size in (1, 2, 3, 5, 1000):
-        body = BODIES[wire](CALLS, size)
+        body = b"".join(traffic(wire, True, CALLS, size))
         cuts = sorted(random.Random(size).sample(range(1, len(body)), 40))
         pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         for fed in (body, [body[at : at + 1] for at in range(len(body))], pieces):
-            assert_complete(stream(wire, fed))
+            assert_complete(decode_stream(wire, fed))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_ONE_01_call_fragments_of_xai_grpc_are_concatenated(size: int) -> None:
     pieces = [(id, name, text[at : at + size]) for id, name, text in CALLS for at in range(0, len(text), size)]
     chunks = [grpc_chunk(grpc_call(*given), role=2) for given in pieces]
-    assert shapes(stream(XAI, [*chunks, grpc_chunk(finish=4)])) == SHAPES
+    assert shapes(decode_stream(XAI, [*chunks, grpc_chunk(finish=4)])) == SHAPES
 
 
 def message(id: str, text: str) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import triples
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran, triples
+from tests.support.emit import LOOKUP, emit_stream, scripted_call
+from tests.support.events import sse
 from tests.support.wires import SSE_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.wires.registry import spec
-
-from .play import LOOKUP, Call, Say, assert_not_executed, codes, feed, play, ran, sse, stream
 
 sse_wires = pytest.mark.parametrize("wire", SSE_WIRES)
 all_wires = pytest.mark.parametrize("wire", WIRES)
@@ -38,19 +39,19 @@ BETWEEN = {
 
 @sse_wires
 def test_SSE_01_SSE_09_SSE_10_comments_and_events_without_data_do_not_change_the_response(wire: str) -> None:
-    frames = stream(wire, STEPS)
-    clean = play(wire, frames)
+    frames = emit_stream(wire, STEPS)
+    clean = decoded(wire, frames)
     for between, found in BETWEEN.items():
-        response = play(wire, between + between.join(frames) + between)
+        response = decoded(wire, between + between.join(frames) + between)
         assert (response, codes(response)) == (clean, found), between
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 @sse_wires
 def test_SSE_03_line_endings_and_data_in_several_lines_do_not_change_the_response(wire: str, newline: bytes) -> None:
-    frames = stream(wire, STEPS)
-    clean = play(wire, frames)
-    assert play(wire, b"".join(frames).replace(b"\n", newline)) == clean
+    frames = emit_stream(wire, STEPS)
+    clean = decoded(wire, frames)
+    assert decoded(wire, b"".join(frames).replace(b"\n", newline)) == clean
     lines = []
     for line in b"".join(frames).splitlines():
         field, _, value = line.partition(b": ")
@@ -58,7 +59,7 @@ def test_SSE_03_line_endings_and_data_in_several_lines_do_not_change_the_respons
             lines += [b"data: " + part.encode() for part in json.dumps(json.loads(value), indent=1).splitlines()]
         else:
             lines.append(line)
-    response = play(wire, newline.join(lines) + newline)
+    response = decoded(wire, newline.join(lines) + newline)
     assert triples(response) == triples(clean)
     assert response == clean or wire not in TEXT_WIRES  # the others have the text of their arguments from the events
     assert response.findings == ()
@@ -66,7 +67,7 @@ def test_SSE_03_line_endings_and_data_in_several_lines_do_not_change_the_respons
 
 @all_wires
 def test_SSE_04_characters_split_between_reads_are_decoded(wire: str) -> None:
-    response = play(wire, stream(wire, [Say("Gleich… 東京🗼"), Call(('{"city": "東京', ' 🗼 Ōta"}'))]))
+    response = decoded(wire, emit_stream(wire, [Say("Gleich… 東京🗼"), scripted_call(('{"city": "東京', ' 🗼 Ōta"}'))]))
     assert response.text == "Gleich… 東京🗼"
     assert [call.arguments for call in response.calls] == [{"city": "東京 🗼 Ōta"}]
     assert response.findings == ()
@@ -75,13 +76,13 @@ def test_SSE_04_characters_split_between_reads_are_decoded(wire: str) -> None:
 @all_wires
 def test_SSE_05_a_replacement_character_in_arguments_is_reported_and_the_call_kept(wire: str) -> None:
     text = '{"city": "T\ufffdkyo"}'
-    given = [stream(wire, [Call((text[:12], text[12:]))])]
+    given = [emit_stream(wire, [scripted_call((text[:12], text[12:]))])]
     if wire in SSE_WIRES:  # invalid UTF-8 becomes such a character
         given.append([frame.replace("\ufffd".encode(), b"\xe6\x9d") for frame in given[0]])
     for frames in given:
-        response = play(wire, frames)
+        response = decoded(wire, frames)
         (call,) = response.calls
-        assert (call.arguments, call.arguments_text, call.status) == ({"city": "T\ufffdkyo"}, text, "complete")
+        assert (call.arguments, call.status) == ({"city": "T\ufffdkyo"}, "complete")
         assert set(codes(response)) == {"corrupt-text"}
         assert ran(response) == ["call_a"]
 
@@ -101,7 +102,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "google.gemini": ({"error": {"code": 503, "message": "engine died", "status": "UNAVAILABLE"}}, "UNAVAILABLE"),
 }
-HALF = Call(('{"city": ', '"Tu'), closed=False)
+HALF = scripted_call(('{"city":', '"Tu'), closed=False)
 
 
 def assert_failed(response: Response, type: str, message: str = "engine died", calls: int = 1) -> None:
@@ -114,10 +115,10 @@ def assert_failed(response: Response, type: str, message: str = "engine died", c
 @sse_wires
 def test_SSE_06_SSE_07_no_call_before_an_error_runs_whatever_follows(wire: str) -> None:
     raw, type = ERRORS[wire]
-    *frames, last = stream(wire, STEPS)
+    *frames, last = emit_stream(wire, STEPS)
     for error in (sse(raw), b"data: " + json.dumps(raw).encode() + b"\n\n"):
         for ending in ([error], [error, last]):
-            response = play(wire, [*frames, *ending])
+            response = decoded(wire, [*frames, *ending])
             assert_failed(response, type)
             assert response.text == "I look."
             assert "stream-error" in codes(response)
@@ -125,11 +126,11 @@ def test_SSE_06_SSE_07_no_call_before_an_error_runs_whatever_follows(wire: str) 
 
 @text_wires
 def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(wire: str) -> None:
-    for pieces in (('{"city": ', '"Tu'), ("",), ()):
-        frames = stream(wire, [Call(pieces, closed=False)], None)
+    for pieces in (('{"city":', '"Tu'), ("",), ()):
+        frames = emit_stream(wire, [scripted_call(pieces, closed=False)], None)
         start = "{}" if spec(wire).parsed_arguments else ""  # the start of the call holds an empty object
         text = "".join(pieces) or start
-        cut, broken = play(wire, [*frames, b'data: {"choi']), play(wire, frames)
+        cut, broken = decoded(wire, [*frames, b'data: {"choi']), decoded(wire, frames)
         assert_failed(cut, "undecodable_event", '{"choi')
         assert {"undecodable-event", "unterminated-event"} <= set(codes(cut))
         assert "stream-incomplete" in codes(broken)
@@ -152,9 +153,9 @@ def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(
 )
 @sse_wires
 def test_SSE_11_raw_error_text_inside_a_stream_is_an_error_with_its_bytes_kept(wire: str, raw: str, kept: str) -> None:
-    frames = stream(wire, [LOOKUP], None)
+    frames = emit_stream(wire, [LOOKUP], None)
     for end in ("", "\n", "\n\n"):
-        response = play(wire, [*frames, (raw + end).encode()])
+        response = decoded(wire, [*frames, (raw + end).encode()])
         assert response.error is not None
         assert response.error.message == kept
         assert raw in [f.message for f in response.findings if f.code == "raw-text-in-stream"]
@@ -165,7 +166,7 @@ def test_SSE_11_raw_error_text_inside_a_stream_is_an_error_with_its_bytes_kept(w
 def test_SSE_12_an_error_event_inside_an_unterminated_one_is_found(wire: str) -> None:
     raw, type = ERRORS[wire]
     error = b"event: error\ndata: " + json.dumps(raw).encode() + b"\n\n"
-    response = play(wire, [*stream(wire, [HALF], None), b'data: {"typ\n' + error])
+    response = decoded(wire, [*emit_stream(wire, [HALF], None), b'data: {"typ\n' + error])
     assert_failed(response, type)
     assert "undecodable-event" in codes(response)
     assert [(call.arguments, call.status) for call in response.calls] == [(None, "truncated")]
@@ -174,7 +175,7 @@ def test_SSE_12_an_error_event_inside_an_unterminated_one_is_found(wire: str) ->
 @sse_wires
 def test_SSE_13_an_event_over_the_cap_is_a_typed_error_wherever_it_is_split(wire: str) -> None:
     pending = b"data: " + b"x" * (11 * 1024 * 1024)
-    ended = b"".join(stream(wire, [Call(('{"city": "' + "T" * 5000 + '"}',))]))
+    ended = b"".join(emit_stream(wire, [scripted_call(('{"city": "' + "T" * 5000 + '"}',))]))
     given: list[tuple[bytes, int, dict[str, int]]] = [
         *((pending, size, {}) for size in (64 * 1024, len(pending))),
         *((ended, size, {"max_event_bytes": 5000}) for size in (1, 700, len(ended))),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.normalizer.textmode.texts import TAGGED, page_calls
-from tests.support.building import chat_body, chunk, codes, cut, shapes, sse
+from tests.support.decoding import codes, shapes
+from tests.support.events import chat_body, chunk, cut, sse
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas

@@ -18,7 +18,8 @@ from tests.normalizer.failures.conversations import (
     written,
 )
 from tests.normalizer.history.views import calls, of_kind
-from tests.support.building import (
+from tests.support.decoding import decode_stream
+from tests.support.events import (
     anthropic_body,
     anthropic_stream,
     block_start,
@@ -28,7 +29,6 @@ from tests.support.building import (
     function_call,
     json_delta,
     responses_body,
-    stream,
     tool_start,
 )
 from toolparity import Reasoning, Response, Text, normalize, select
@@ -66,7 +66,7 @@ def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
         *(block_stop(0), block_start(1, **SEALED), block_stop(1)),
         *(tool_start(2, "toolu_1", "f"), json_delta(2, '{"x":'), json_delta(2, "1}"), block_stop(2)),
     ]
-    streamed = stream(CLAUDE, anthropic_stream(*events), provider="anthropic")
+    streamed = decode_stream(CLAUDE, anthropic_stream(*events), provider="anthropic")
     for response in (streamed, claude(THOUGHT, SEALED, USE)):
         assert next_request(response)["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEALED, USE]}
 

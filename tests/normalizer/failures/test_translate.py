@@ -20,17 +20,8 @@ from tests.normalizer.failures.conversations import (
     written,
 )
 from tests.normalizer.history.views import calls, of_kind
-from tests.support.building import (
-    anthropic,
-    anthropic_body,
-    block_start,
-    block_stop,
-    json_delta,
-    only,
-    text_delta,
-    tool_start,
-    triples,
-)
+from tests.support.decoding import anthropic, only, triples
+from tests.support.events import anthropic_body, block_start, block_stop, json_delta, text_delta, tool_start
 from tests.support.wires import OBJECT_WIRES
 from toolparity import Reasoning, Text, ToolCall, normalize
 from toolparity.normalizer.model import ServerToolCall, ServerToolResult

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import LOOKUP, Say, codes, plain, stream
+from tests.support.decoding import codes
+from tests.support.emit import LOOKUP, emit_body, emit_stream
 from tests.support.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.detect import MOST_BEFORE
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
 from toolparity.normalizer.readers import SseReader
@@ -43,13 +45,13 @@ def assert_same(wire: str, body: bytes, expected: Response, detected: bool = Fal
 
 def events(wire: str) -> list[bytes]:
     """The payloads of a stream's events that are JSON."""
-    lines = b"".join(stream(wire, STEPS)).splitlines()
+    lines = b"".join(emit_stream(wire, STEPS)).splitlines()
     return [line[6:] for line in lines if line.startswith(b"data: {")]
 
 
 @wires
 def test_a_stream_is_the_same_in_every_framing_as_a_body_and_wherever_it_is_cut(wire: str) -> None:
-    sse, payloads = b"".join(stream(wire, STEPS)), events(wire)
+    sse, payloads = b"".join(emit_stream(wire, STEPS)), events(wire)
     for body in (
         b"\n".join(payloads),
         b"[" + b",\n".join(payloads) + b"]",
@@ -72,7 +74,7 @@ def test_a_stream_is_the_same_in_every_framing_as_a_body_and_wherever_it_is_cut(
 
 @wires
 def test_a_byte_order_mark_before_a_body_does_not_belong_to_it(wire: str) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     for given in (MARK + body, MARK + b"\n" + body, "\ufeff" + body.decode()):
         assert normalize(given, wire) == normalize(given) == normalize(body, wire)
 
@@ -80,7 +82,7 @@ def test_a_byte_order_mark_before_a_body_does_not_belong_to_it(wire: str) -> Non
 @pytest.mark.parametrize("detected", [False, True])
 @wires
 def test_an_error_after_a_whole_body_is_reported_and_anything_else_is_a_typed_error(wire: str, detected: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     given = None if detected else wire
     for between in (b"\n", b"", b"\n\nnoise\n"):
         for pieces in cuts(body + between + ERROR + b"\n"):
@@ -91,7 +93,7 @@ def test_an_error_after_a_whole_body_is_reported_and_anything_else_is_a_typed_er
             assert found == ["event-after-end", "plain-body", *noise, "stream-error"]
             assert response.error is not None
             assert (response.error.message, select(response).kept) == ("Down.", [])
-        for pieces in cuts(body + between + plain(wire, [LOOKUP]) + b"\n"):
+        for pieces in cuts(body + between + emit_body(wire, [LOOKUP]) + b"\n"):
             with pytest.raises(SeveralBodies, match="after a complete body"):
                 feed(given, *pieces)
     assert codes(feed(given, body + b"\n\n")) == ["plain-body"]
@@ -124,7 +126,7 @@ def test_findings_have_the_same_order_wherever_the_stream_is_cut(
 )
 @wires
 def test_events_that_fit_several_wires_wait_for_one_that_fits_one(wire: str, first: bytes) -> None:
-    body = first + b"".join(stream(wire, STEPS))
+    body = first + b"".join(emit_stream(wire, STEPS))
     assert_same(wire, body, feed(wire, body), detected=True)
     assert normalize(body).wire == wire
     given = [{"server": 1}, *map(json.loads, events(wire))]
@@ -153,20 +155,20 @@ def test_white_space_before_a_stream_is_not_kept() -> None:
     for piece in [b"\n", b" \t", b"\r\n"] * 1000:
         decoder.feed(piece)
     assert decoder._beginning.unframed == b""
-    for piece in stream("openai.chat", STEPS):
+    for piece in emit_stream("openai.chat", STEPS):
         decoder.feed(piece)
     assert [call.id for call in decoder.finish().calls] == ["call_a"]
 
 
 def test_each_stray_text_is_reported_once() -> None:
     strays = [b"<p>%d</p>\n\n" % (number % 3) for number in range(9)]
-    response = feed("openai.chat", *strays, *stream("openai.chat", STEPS))
+    response = feed("openai.chat", *strays, *emit_stream("openai.chat", STEPS))
     messages = [finding.message for finding in response.findings if finding.code == "raw-text-in-stream"]
     assert messages == ["<p>0</p>", "<p>1</p>", "<p>2</p>"]
 
 
 @wires
 def test_bytes_that_are_not_utf_8_in_a_whole_body_are_reported(wire: str) -> None:
-    body = plain(wire, [Say("caf\u00e9")]).replace("\u00e9".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9")
+    body = emit_body(wire, [Say("caf\u00e9")]).replace("\u00e9".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9")
     response = normalize(body, wire)
     assert (response.text, codes(response).count("corrupt-text")) == ("caf\ufffd", 1)
