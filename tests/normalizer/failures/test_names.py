@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.decoding import FORMS, codes, only, respond, triples
@@ -28,7 +30,7 @@ PARALLEL = (
 def test_NAME_04_the_pseudo_tool_is_one_call_whose_calls_are_unwrapped_on_request(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "multi_tool_use.parallel", PARALLEL)], request=["f", "g"])
     call = only(response)
-    assert (call.name, call.arguments_text, call.status) == ("multi_tool_use.parallel", PARALLEL, "complete")
+    assert (call.name, call.arguments, call.status) == ("multi_tool_use.parallel", json.loads(PARALLEL), "complete")
     assert codes(response) == ["pseudo-parallel"]
     assert len(select(response).kept) == 1
     unwrapped = unwrap_parallel(call, ["f", "g"]).calls

@@ -55,7 +55,7 @@ def test_STR_01_STR_02_text_before_a_call_does_not_hide_it_and_an_empty_one_yiel
     assert ran(response) == ["call_a"]
     if wire in TEXT_WIRES:
         _, events = feed(wire, emit_stream(wire, [Say(""), LOOKUP]))
-        assert [event.text for event in events if isinstance(event, BlockDelta)] == ['{"city":', '"Turin"}']
+        assert "" not in [event.text for event in events if isinstance(event, BlockDelta)]
 
 
 CALL = tool_call('{"city":"Turin"}', "call_a", "lookup")
