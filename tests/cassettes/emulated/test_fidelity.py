@@ -47,7 +47,7 @@ MODELS = {
     "anthropic.messages": ("claude-haiku-4-5", "claude-sonnet-5"),
     "xai.grpc": ("grok-4-fast", "grok-4.6"),
 }
-THINKING = {
+THINKING: dict[str, dict[str, Any]] = {
     "claude-haiku-4-5": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
     "claude-sonnet-5": {"thinking": {"type": "adaptive"}},
 }
@@ -71,7 +71,7 @@ def requests(surface: Surface, script: Script, body: Any) -> Iterator[Any]:
     """The request that begins a script, and the same with more options."""
     yield body
     if surface.wire == "openai.responses":
-        choice = [{"type": tool.kind, "name": tool.name} for tool in script.tools[:1]] or ["auto"]
+        choice: list[Any] = [{"type": tool.kind, "name": tool.name} for tool in script.tools[:1]] or ["auto"]
         yield from ({**body, "tool_choice": choice[0], **more} for more in RESPONSES_OPTIONS)
     elif surface.wire == "anthropic.messages":
         older = {"type": "code_execution_20250522", "name": "code_execution"}

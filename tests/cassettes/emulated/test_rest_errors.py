@@ -60,7 +60,7 @@ def test_a_scripted_refusal_is_raised_by_the_sdk_and_read_by_the_normalizer(open
 
 @each_surface
 def test_the_sdk_retries_a_refusal_by_itself(servers: Servers, surface: Surface) -> None:
-    sent = []
+    sent: list[Any] = []
     with (
         httpx2.Client(event_hooks={"request": [sent.append]}) as client,
         openai.OpenAI(base_url=servers.base(surface), api_key="any", max_retries=1, http_client=client) as sdk,
@@ -88,7 +88,8 @@ def test_a_body_that_is_not_a_request_is_refused(servers: Servers, surface: Surf
         assert (response.status_code, "JSON body of your request" in message(surface, response)) == (400, True), content
     nameless = opening(surface, "text-only")
     del nameless["model"]
-    for body in ({}, {"model": 7}, {"messages": 1, "input": 1}, {"model": None, "tools": {}}, nameless):
+    bodies: list[Any] = [{}, {"model": 7}, {"messages": 1, "input": 1}, {"model": None, "tools": {}}, nameless]
+    for body in bodies:
         response = post(servers, surface, body)
         assert (response.status_code, message(surface, response) != "") == (400, True), body
     response = post(servers, surface, b"{}", {**JSON, "content-type": "text/plain"})
@@ -117,7 +118,8 @@ def test_an_unknown_path_or_method_is_not_found(servers: Servers, surface: Surfa
 @each_surface
 def test_a_question_that_begins_no_script_is_quoted_in_the_refusal(openai_sdk: Sdk, surface: Surface) -> None:
     name = "messages" if surface.wire == "openai.chat" else "input"
-    body = opening(surface, "text-only", **{name: [{"role": "user", "content": "Which way?"}]})
+    question: dict[str, Any] = {name: [{"role": "user", "content": "Which way?"}]}
+    body = opening(surface, "text-only", **question)
     with pytest.raises(openai.BadRequestError) as caught:
         resource(openai_sdk(surface), surface).create(**body)
     assert "'Which way?'" in message(surface, caught.value.response)

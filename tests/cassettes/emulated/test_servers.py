@@ -42,7 +42,7 @@ def threads() -> list[threading.Thread]:
     ],
 )
 def test_both_servers_listen_on_loopback_or_on_the_chosen_host(
-    options: dict[str, str], url: str, listening: str, silent: str
+    options: dict[str, Any], url: str, listening: str, silent: str
 ) -> None:
     if "::1" in options.values():
         try:

@@ -85,7 +85,8 @@ def test_an_unknown_body_format_is_an_error(half: Half) -> None:
 
 
 def test_a_missing_body_is_none_and_yaml_dates_become_text() -> None:
-    for half in ({}, {"body": None}, {"body": {}}, {"body": {"encoding": "UTF-8"}}, {"parsed_body": None}):
+    missing: list[Half] = [{}, {"body": None}, {"body": {}}, {"body": {"encoding": "UTF-8"}}, {"parsed_body": None}]
+    for half in missing:
         assert body_of(half) is None, half
     assert body_of({"parsed_body": {"day": datetime.date(2026, 1, 2)}}) == b'{"day":"2026-01-02"}'
 

@@ -176,9 +176,16 @@ def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
+
+    def noted(name: str, real: Any) -> Any:
+        def call(*args: Any) -> Any:
+            done.append(name)
+            return real(*args)
+
+        return call
+
     for name in ("fsync", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
     made(tmp_path)
     assert done == ["fsync", "replace", "fsync"], "the content, the name, and the folder that holds the name"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def test_an_invalid_value_is_named(name: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize("value", ["emulated", 7, ["live"], {"origin": {"live": True}}, {1: 2}])
 def test_provenance_of_any_other_shape_is_an_error(tmp_path: Path, value: Any) -> None:
     path = rewritten(made(tmp_path), lambda content: content["metadata"].update({KEY: value}))
-    for way in (lambda: load(path).provenance, lambda: provenance_of(path)):
+    ways: list[Callable[[], object]] = [lambda: load(path).provenance, lambda: provenance_of(path)]
+    for way in ways:
         with pytest.raises((InvalidProvenance, ValueError)) as caught:
             way()
         assert str(path) in str(caught.value)

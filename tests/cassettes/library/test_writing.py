@@ -124,20 +124,20 @@ def test_checks_read_the_new_cassette_before_it_replaces_the_old_one(tmp_path: P
 def test_a_check_that_refuses_leaves_the_old_cassette(tmp_path: Path, error: BaseException) -> None:
     path = made(tmp_path)
     old = path.read_bytes()
-    asked = []
+    asked: list[Path] = []
 
     def refuse(draft: Path) -> None:
         if isinstance(error, ToolparityError):
             error.where = f"{draft}#1"
         raise error
 
-    with pytest.raises(type(error)) as caught:
+    with pytest.raises(type(error)):
         save(path, [interaction("new")], PROVENANCE, checks=[refuse, asked.append])
     assert path.read_bytes() == old
     assert names(path.parent) == [path.name]
     assert asked == []
     if isinstance(error, ToolparityError):
-        assert caught.value.where == f"{path}#1", "the name of the draft means nothing to users"
+        assert error.where == f"{path}#1", "the name of the draft means nothing to users"
 
 
 def test_a_text_that_reads_back_as_other_data_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_a_compressed_body_is_scrubbed_and_its_length_is_right(tmp_path: Path) -
     body = gzip.compress(json.dumps({**ANSWER, "api_key": KEY}).encode())
     half = {"status": {"code": 200, "message": "OK"}, "body": {"string": body}}
     headers = {"content-encoding": ["gzip"], "Content-Length": [str(len(body))], "content-type": ["application/json"]}
-    request = {"method": "GET", "uri": "https://x.test/", "body": None, "headers": {}}
+    request: dict[str, Any] = {"method": "GET", "uri": "https://x.test/", "body": None, "headers": {}}
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"interactions": [{"request": request, "response": {**half, "headers": headers}}]}))
     assert run("scrub", path, "--in-place").exit_code == 0

@@ -60,6 +60,7 @@ def test_a_lost_field_does_not_match() -> None:
 
 
 _HELLO = {"role": "user", "content": "Hello"}
+MESSAGES: list[Any] = [[], {}, [_HELLO, _HELLO], [{**_HELLO, "name": None}], [{**_HELLO, "content": "hello"}]]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +68,7 @@ _HELLO = {"role": "user", "content": "Hello"}
     [
         *({"temperature": value} for value in (2, True, "1", None)),
         *({"stream": value} for value in (1, "true")),
-        *({"messages": value} for value in ([], {}, [_HELLO, _HELLO], [{**_HELLO, "name": None}])),
-        {"messages": [{"role": "user", "content": "hello"}]},
+        *({"messages": value} for value in MESSAGES),
         {"model": "M"},
     ],
     ids=json.dumps,

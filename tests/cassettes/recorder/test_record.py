@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_a_changed_scenario_is_recorded_again_by_default(tmp_path: Path, way: Co
     assert files.load(place(tmp_path)).provenance.scenario_hash == SINGLE.hash
 
 
-DAMAGED = {
+DAMAGED: dict[str, Callable[[str], str]] = {
     "no YAML": lambda content: "!!python/object/apply:os.system [exit]",
     "nothing": lambda content: "",
     "cut in its provenance": lambda content: content[:60],
@@ -122,7 +123,6 @@ DAMAGED = {
 }
 
 
-@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_file_without_a_sure_origin_is_replaced_by_a_live_recording_only(
     tmp_path: Path, way: Connection, live_way: Connection, damage: str
@@ -193,7 +193,7 @@ _CUT, _RESET = (Round([Say("It will")], fault=Fault(kind, after=1)) for kind in 
 _ERROR = "round 2: the provider returned an error"
 #: The rounds that the provider plays, the surfaces, plain or streamed, and the reason of the failure.
 FAILURES: list[tuple[list[Round], str, bool, str]] = [
-    *(([FIRST, Round(fault=Fault(kind))], "openai.chat", stream, _ERROR)  # type: ignore[arg-type]
+    *(([FIRST, Round(fault=Fault(kind))], "openai.chat", stream, _ERROR)
       for kind in ("overloaded", "server_error", "rate_limit") for stream in (False, True)),
     *(([FIRST, _CUT], at, True, "round 2: the response is incomplete") for at in BYTE_WIRES),
     *(([FIRST, _RESET], at, True, "round 2") for at in SURFACES),

@@ -18,7 +18,7 @@ from toolparity.cassettes.recorder.sdks import openai_chat
 from toolparity.cassettes.scripts import Script, scripts
 
 SINGLE = scripts()["single-call"]
-IMPORTED = {"origin": "imported", "scenario": None, "scenario_hash": None}
+IMPORTED: dict[str, Any] = {"origin": "imported", "scenario": None, "scenario_hash": None}
 
 Edit = Callable[[list[dict[str, Any]]], object]
 

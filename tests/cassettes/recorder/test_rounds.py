@@ -50,7 +50,7 @@ def next_body(script: Script, response: Response, at: Any = CHAT) -> Any:
         return None
 
 
-THREE = [LOOK, ScriptedCall("note", {}, result={"kept": True}), ScriptedCall("look", {}, result="two")]
+THREE: list[Any] = [LOOK, ScriptedCall("note", {}, result={"kept": True}), ScriptedCall("look", {}, result="two")]
 CUT = "[tool_error] This call was not executed: its arguments were truncated."
 
 
@@ -79,7 +79,7 @@ def test_each_call_gets_a_result(first: Round, response: Response, results: dict
 def test_a_tool_that_fails_and_one_that_returns_nothing_are_marked() -> None:
     first = Round([ScriptedCall("look", {}, result="it is dark", failed=True), ScriptedCall("note", {})])
     at = SURFACES["anthropic.messages"]
-    calls = [{"type": "tool_use", "id": f"toolu_{n}", "name": n, "input": {}} for n in ("look", "note")]
+    calls: list[Any] = [{"type": "tool_use", "id": f"toolu_{n}", "name": n, "input": {}} for n in ("look", "note")]
     answer = {"id": "m", "type": "message", "role": "assistant", "content": calls, "stop_reason": "tool_use"}
     body = next_body(script(first, DONE), normalize(json.dumps(answer), at.wire, provider=at.provider), at)
     assert body["messages"][-1]["content"] == [
