@@ -1,6 +1,6 @@
 """Damaged traffic gives a Response (that can be written, and selected from) or a ToolparityError, and no invented call.
 
-The examples are the same in every run (derandomized), so that everybody can reproduce a failure.
+The examples are the same in every run (derandomized), so that every user can reproduce a failure.
 """
 
 from __future__ import annotations
@@ -321,7 +321,6 @@ def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
     assert twice < 2.6 * once
 
 
-@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("piece", ["word " * 20, [{"line": "word " * 20}]], ids=["text", "list"])
 @pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
 def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:

@@ -123,6 +123,7 @@ def test_unknown_blocks_deltas_and_events_are_kept_and_reported() -> None:
         delta(0, poem={"line": "a"}),
         stop(0),
         delta(1, song="la"),
+        event("contentBlockStart", {"contentBlockIndex": 2}),
         event("mood", {"is": "good"}),
         end("end_turn"),
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, ran
-from tests.support.events import COHERE_START, cohere_end, cohere_event, sse
+from tests.normalizer.failures.play import COHERE_START, codes, cohere_end, cohere_event, play, ran, sse
 from toolparity import Opaque, Response, Text, normalize
 
 WIRE = "cohere.chat"
@@ -29,7 +28,7 @@ def stop(index: int | None) -> dict[str, Any]:
 
 def read(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Response:
     """The response of a stream of version 2 with these events between its first and its last one."""
-    return decoded(WIRE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
+    return play(WIRE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
 
 
 def arguments(response: Response) -> list[tuple[str, str]]:
@@ -47,6 +46,7 @@ def test_arguments_of_a_call_that_never_began_do_not_run() -> None:
     assert [call.status for call in response.calls] == ["complete", "invalid"]
     assert ran(response) == ["f_1"]
     assert "delta-misplaced" in codes(response)
+    assert ran(read(cohere_event("tool-call-start", 0, tool_calls={"id": "f_1"}), grow(0, "{}"))) == []
 
 
 def test_arguments_may_precede_the_start_of_their_call() -> None:
@@ -67,7 +67,7 @@ def test_the_message_of_the_first_event_may_be_whole() -> None:
     call = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"role": "assistant", "tool_plan": "p", "content": [{"type": "text", "text": "A"}], "tool_calls": [call]}
     start = {"type": "message-start", "id": "r1", "delta": {"message": message}}
-    streamed = decoded(WIRE, sse(start, cohere_end("TOOL_CALL")))
+    streamed = play(WIRE, sse(start, cohere_end("TOOL_CALL")))
     whole = normalize(json.dumps({"id": "r1", "message": message, "finish_reason": "TOOL_CALL"}).encode(), WIRE)
     assert streamed == whole
 
@@ -136,8 +136,8 @@ def chunk(**delta: Any) -> dict[str, Any]:
     ids=["the end alone", "text", "calls", "fragments"],
 )
 def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]]) -> None:
-    streamed = decoded(WIRE, lines(STARTED, *events, ENDED))
-    whole = normalize(json.dumps(BODY).encode(), WIRE)
+    streamed = play(WIRE, lines(STARTED, *events, ENDED))
+    whole = normalize(json.dumps(BODY).encode())
     assert streamed.choices[0].text == whole.choices[0].text == "I will ask."
     assert [(call.name, call.arguments) for call in streamed.calls] == [("f", {"a": 1}), ("g", {})]
     assert [call.id for call in streamed.calls] == [call.id for call in whole.calls]
@@ -148,6 +148,6 @@ def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]
 
 
 def test_the_calls_of_the_last_event_of_version_1_count() -> None:
-    response = decoded(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 2}'), ENDED))
+    response = play(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 2}'), ENDED))
     assert [call.arguments for call in response.calls] == [{"a": 1}, {}]
     assert "arguments-disagree" in codes(response)

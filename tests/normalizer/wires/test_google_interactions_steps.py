@@ -261,7 +261,7 @@ def test_a_result_has_the_name_of_its_call_and_a_stored_history_is_not_sent_agai
     assert check_request(stored, WIRE) == []
 
 
-def test_an_item_of_a_turn_with_a_type_that_is_no_text_is_kept() -> None:
+def test_an_item_of_a_turn_with_a_type_that_is_not_a_text_is_kept() -> None:
     turn = {"role": "model", "content": [{"type": []}]}
     request = read_request({"model": "m", "input": [{"role": "user", "content": "a"}, turn]}, "google.interactions")
     assert request.messages[1] == RawItem("google.interactions", turn)
@@ -290,7 +290,7 @@ def test_a_history_in_turns_is_handed_over_and_continued_in_turns() -> None:
         ("assistant", "cold"),
     ]
     assert chat.losses == []
-    response = normalize({"id": "i", "status": "requires_action", "steps": [CALL_OF_X]}, WIRE)
+    response = normalize({"id": "i", "status": "requires_action", "steps": [CALL_OF_X]})
     messages = [*request.messages, *answer(response, select(response), {"c": "hot"})]
     continued = write_request(replace(request, messages=messages)).body["input"]
     assert continued[:-2] == turns
