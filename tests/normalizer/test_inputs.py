@@ -30,10 +30,10 @@ from tests.support.wires import JSON_WIRES, WIRES
 from toolparity import Reasoning, Response, StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody
 
-from .failures.play import LOOKUP, Call, Say, Think, plain, play, stream
+from .failures.play import LOOKUP, Call, Say, Step, Think, plain, play, stream
 
-TEXT_AND_CALLS = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
-STEPS = [Think("Hm."), *TEXT_AND_CALLS]
+TEXT_AND_CALLS: list[Step] = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
+STEPS: list[Step] = [Think("Hm."), *TEXT_AND_CALLS]
 #: The wire that the caller names, or none.
 NAMED = pytest.mark.parametrize("named", [True, False])
 

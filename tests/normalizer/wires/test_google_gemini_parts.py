@@ -86,7 +86,7 @@ def test_a_signature_goes_back_on_the_part_that_had_it(read: Callable[..., Respo
 def test_the_signature_at_the_end_of_a_streamed_text_belongs_to_the_text() -> None:
     response = pieces({"text": "Hel"}, {"text": "lo"}, {"text": "", "thoughtSignature": "c2ln"}, {"text": "again"})
     assert sent_back(response) == [{"text": "Hello", "thoughtSignature": "c2ln"}, {"text": "again"}]
-    thoughts = [{"text": "h", "thought": True}, {"text": "m", "thought": True}, {"text": "hi"}]
+    thoughts: list[dict[str, Any]] = [{"text": "h", "thought": True}, {"text": "m", "thought": True}, {"text": "hi"}]
     assert pieces(*thoughts).choices[0].blocks == [Reasoning("hm"), Text("hi")]
 
 

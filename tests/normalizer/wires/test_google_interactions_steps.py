@@ -243,7 +243,7 @@ RESULT = {"type": "function_result", "call_id": "c", "name": "f", "result": "r"}
 def conversation(**more: Any) -> Request:
     response = whole({"type": "thought", "signature": SIGNED}, CALL_OF_X, status="requires_action")
     tools = [ToolDefinition("f", "F.", {"type": "object", "properties": {"x": {"type": "integer"}}})]
-    begin = [System([TextPart("Be brief.")]), User([TextPart("Hi")])]
+    begin: list[Any] = [System([TextPart("Be brief.")]), User([TextPart("Hi")])]
     messages = [*begin, *answer(response, select(response), {"c": "r"})]
     return replace(Request(WIRE, "gemini-3", messages, tools, provider="google"), **more)
 

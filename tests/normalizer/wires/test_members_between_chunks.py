@@ -185,8 +185,8 @@ def test_fields_that_change_between_messages_give_the_same_response_in_any_form(
             model=("", "m", "n")[place],
             system_fingerprint=("fp_1", "fp_2", "")[place],
             citations=["https://a"] * place,
-            created={"seconds": 10 + place},  # type: ignore[arg-type]
-            outputs=[chat_pb2.CompletionOutputChunk(index=0, delta=delta, finish_reason=4 * (place == 2))],  # type: ignore[arg-type]
+            created={"seconds": 10 + place},
+            outputs=[chat_pb2.CompletionOutputChunk(index=0, delta=delta, finish_reason=4 * (place == 2))],
         )
         for place, delta in enumerate(_deltas())
     ]

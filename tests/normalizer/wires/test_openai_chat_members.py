@@ -58,8 +58,13 @@ DELTAS: dict[str, tuple[Any, list[type[Block]]]] = {
 @pytest.mark.parametrize("member", DELTAS)
 def test_every_member_of_a_delta_is_read_alone_and_beside_others(member: str) -> None:
     value, blocks = DELTAS[member]
-    for beside, more in (({}, []), ({"role": "assistant"}, []), ({"content": "Yes."}, [Text])):
-        response = chat(chunk(**({**beside, member: value})), finish="stop")
+    cases: list[tuple[dict[str, Any], list[Any]]] = [
+        ({}, []),
+        ({"role": "assistant"}, []),
+        ({"content": "Yes."}, [Text]),
+    ]
+    for beside, more in cases:
+        response = chat(chunk(**{**beside, member: value}), finish="stop")
         expected = blocks if member == "content" else [*more, *blocks]
         assert {type(block) for block in response.choices[0].blocks} == set(expected)
     assert chat(chunk(strange=1), finish="stop").choices[0].extra == {"message": {"strange": 1}}
@@ -85,7 +90,7 @@ def test_vendor_members_of_a_call_survive_plain_and_streamed(custom: bool) -> No
     inner = {"name": "f", member: '{"x":1}', "weight": 2, "call_id": "c9"}
     call = {"id": "a", "type": kind, kind: inner, "extra_content": SIGNED, "nothing": None}
     extra = {"extra_content": SIGNED, "weight": 2, "call_id": "c9"}
-    expected = ToolCall("a", "f", None if custom else {"x": 1}, '{"x":1}', kind=kind, extra=extra)  # type: ignore[arg-type]
+    expected = ToolCall("a", "f", None if custom else {"x": 1}, '{"x":1}', kind=kind, extra=extra)
     for response in (normalize(chat_body(call), "openai.chat"), *fed(chunk({"index": 0, **call}), *ANSWERED)):
         assert only(response) == expected
 
@@ -260,7 +265,12 @@ def test_an_unknown_member_of_every_chunk_is_reported_once() -> None:
 
 @pytest.mark.parametrize("size", [1, 64, 4096])
 def test_members_of_single_chunks_are_kept_wherever_the_bytes_are_cut(size: int) -> None:
-    members = [{}, {"service_tier": "default", "created": 1}, {"system_fingerprint": "fp_1"}, {"created": 2}]
+    members: list[dict[str, Any]] = [
+        {},
+        {"service_tier": "default", "created": 1},
+        {"system_fingerprint": "fp_1"},
+        {"created": 2},
+    ]
     sent = sse(*(chunk(content="a") | more for more in members), chunk(finish="stop"), done=True)
     response, _ = feed("openai.chat", [sent[at : at + size] for at in range(0, len(sent), size)])
     assert list(response.extra.items()) == [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xai_sdk.proto import chat_pb2
 
 from tests.normalizer.recorded.rows import rows
 from tests.support.events import grpc_output, grpc_response, tool_call
@@ -90,7 +91,7 @@ def test_several_requested_choices_take_the_general_path() -> None:
 
 @pytest.mark.parametrize("seconds", [-62_135_596_800, -1, 1, 253_402_300_799, 253_402_300_800])
 def test_the_time_of_creation_is_that_of_protobuf_json(seconds: int) -> None:
-    message = schema.chat_pb2.GetChatCompletionResponse(created={"seconds": seconds})  # type: ignore[arg-type]
+    message = chat_pb2.GetChatCompletionResponse(created={"seconds": seconds})
     has_text = seconds < 253_402_300_800
     expected = message.created.ToJsonString() if has_text else {"seconds": seconds}
     assert schema.as_dict(message)["created"] == expected

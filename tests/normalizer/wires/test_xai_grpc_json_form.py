@@ -39,11 +39,11 @@ def test_what_has_no_text_form_is_converted_like_by_the_printer_or_becomes_its_f
     expected = _printed(_response())
     del expected["outputs"], expected["usage"]
     assert fields_except(_response(), "outputs", "usage") == expected
-    output = chat_pb2.CompletionOutput(finish_reason=77)  # type: ignore[arg-type]
+    output = chat_pb2.CompletionOutput(finish_reason=77)
     assert as_dict(output) == _printed(output) == {"finish_reason": 77}
     request = chat_pb2.GetCompletionsRequest(model="m", temperature=0.1, max_tokens=5)
     assert as_dict(request) == _printed(request)
-    response = chat_pb2.GetChatCompletionResponse(id="r", created={"seconds": 10**12})  # type: ignore[arg-type]
+    response = chat_pb2.GetChatCompletionResponse(id="r", created={"seconds": 10**12})
     assert as_dict(response) == {"id": "r", "created": {"seconds": 10**12}}
 
 

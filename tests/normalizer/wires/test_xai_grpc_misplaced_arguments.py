@@ -108,7 +108,9 @@ def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None
     kinds = st.sampled_from(["whole", "with id", "before", "after", "on another"])
     ways = [data.draw(kinds) for _ in calls]
     full = [id for (id, _, _), way in zip(calls, ways, strict=True) if way == "whole"]
-    heads, early, late = [], [], []
+    heads: list[Any] = []
+    early: list[Any] = []
+    late: list[Any] = []
     for (id, name, text), way in zip(calls, ways, strict=True):
         heads.append(head(id, name, text if way == "whole" else ""))
         if way == "with id":
