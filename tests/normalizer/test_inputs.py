@@ -26,14 +26,15 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
+from tests.support.decoding import decoded
+from tests.support.emit import LOOKUP, emit_body, emit_stream, scripted_call
 from tests.support.wires import JSON_WIRES, WIRES
 from toolparity import Reasoning, Response, StreamDecoder, normalize
+from toolparity.cassettes.scripts import Part, Say, Think
 from toolparity.normalizer.errors import MalformedBody
 
-from .failures.play import LOOKUP, Call, Say, Step, Think, plain, play, stream
-
-TEXT_AND_CALLS: list[Step] = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
-STEPS: list[Step] = [Think("Hm."), *TEXT_AND_CALLS]
+TEXT_AND_CALLS: list[Part] = [Say("I look."), LOOKUP, scripted_call(('{"a": [1, ', "2]}"), "call_b", "other")]
+STEPS: list[Part] = [Think("Hm."), *TEXT_AND_CALLS]
 #: The wire that the caller names, or none.
 NAMED = pytest.mark.parametrize("named", [True, False])
 
@@ -47,17 +48,17 @@ def facts(response: Response) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("wire", [*JSON_WIRES, "xai.grpc"])
 def test_a_body_and_a_stream_in_any_kind_of_bytes_or_text_are_the_same_response(wire: str) -> None:
-    body, frames = plain(wire, STEPS), stream(wire, STEPS)
+    body, frames = emit_body(wire, STEPS), emit_stream(wire, STEPS)
     forms: list[Callable[[bytes], Any]] = [bytearray, memoryview, *([bytes.decode] if wire != "xai.grpc" else [])]
     for form in forms:
         assert normalize(form(body), wire) == normalize(body, wire)
-        assert fed(map(form, frames), wire) == play(wire, frames)
+        assert fed(map(form, frames), wire) == decoded(wire, frames)
         assert wire == "xai.grpc" or normalize(form(body)) == normalize(body, wire)
 
 
 def payloads(wire: str, steps: list[Any]) -> list[Any]:
     """The parsed payload of every event of a stream."""
-    lines = b"".join(stream(wire, steps)).splitlines()
+    lines = b"".join(emit_stream(wire, steps)).splitlines()
     return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.startswith((b"data: {", b"{"))]
 
 
@@ -71,16 +72,16 @@ def fed(events: Iterable[Any], wire: str | None = None) -> Response:
 @NAMED
 @pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_json_and_parsed_events_are_the_same_response(wire: str, named: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     name = wire if named else None
     assert facts(normalize(json.loads(body), name)) == facts(normalize(body, wire))
-    assert facts(fed(payloads(wire, STEPS), name)) == facts(play(wire, stream(wire, STEPS)))
+    assert facts(fed(payloads(wire, STEPS), name)) == facts(decoded(wire, emit_stream(wire, STEPS)))
 
 
 def test_arguments_without_a_text_are_written_compactly_with_a_finding() -> None:
-    body = plain("anthropic.messages", [LOOKUP])
+    body = emit_body("anthropic.messages", [LOOKUP])
     parsed, exact = normalize(json.loads(body)), normalize(body)
-    assert [call.arguments_text for call in (*exact.calls, *parsed.calls)] == ['{"city": "Turin"}', '{"city":"Turin"}']
+    assert [call.arguments_text for call in (*exact.calls, *parsed.calls)] == ['{"city":"Turin"}', '{"city":"Turin"}']
     assert [[finding.code for finding in found.findings] for found in (exact, parsed)] == [[], ["arguments-respelled"]]
 
 
@@ -96,7 +97,7 @@ def test_arguments_without_a_text_are_written_compactly_with_a_finding() -> None
 )
 @NAMED
 def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, named: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     value = json.loads(body)
     thing: Any = model.construct(**value) if wire != "cohere.chat" else cohere_construct(type_=model, object_=value)
     response = normalize(thing, wire if named else None)
@@ -123,7 +124,7 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, nam
     events = [build(union, payload) for payload in payloads(wire, STEPS)]
     assert {type(event).__module__.partition(".")[0] for event in events} == {wire.partition(".")[0]}
     response = fed(events, wire if named else None)
-    assert facts(response) == facts(play(wire, stream(wire, STEPS)))
+    assert facts(response) == facts(decoded(wire, emit_stream(wire, STEPS)))
     assert response.findings == ()
 
 
@@ -140,7 +141,7 @@ def client(sdk: Any, body: bytes, content_type: str = "text/event-stream") -> An
 def helper_events(wire: str) -> list[Any]:
     """All events that an SDK's stream helper gives, raw ones and derived ones."""
     question: list[Any] = [{"role": "user", "content": "?"}]
-    body = b"".join(stream(wire, TEXT_AND_CALLS))
+    body = b"".join(emit_stream(wire, TEXT_AND_CALLS))
     helper: Any
     if wire == "anthropic.messages":
         # Anthropic's helper insists on the figures that these streams do without.
@@ -179,9 +180,9 @@ def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str) 
     assert len(events) >= len(payloads(wire, TEXT_AND_CALLS))
     for name in (wire, None):
         response = fed(events, name)
-        assert facts(response) == facts(play(wire, stream(wire, TEXT_AND_CALLS)))
+        assert facts(response) == facts(decoded(wire, emit_stream(wire, TEXT_AND_CALLS)))
         assert response.findings == ()
-        assert [call.arguments_text for call in response.calls] == ['{"city": "Turin"}', '{"a": [1, 2]}']
+        assert [call.arguments_text for call in response.calls] == ['{"city":"Turin"}', '{"a": [1, 2]}']
 
 
 class Forecast(pydantic.BaseModel):
@@ -192,7 +193,7 @@ class Forecast(pydantic.BaseModel):
 
 @pytest.mark.parametrize("wire", ["openai.chat", "openai.responses"])
 def test_the_objects_that_an_sdk_parsed_for_its_caller_are_not_part_of_the_answer(wire: str) -> None:
-    body = plain(wire, [Say('{"sky": "blue"}')], "end_turn")
+    body = emit_body(wire, [Say('{"sky": "blue"}')], "end_turn")
     ask: list[Any] = [{"role": "user", "content": "?"}]
     gpt = openai.OpenAI(api_key="none", http_client=client(openai, body, "application/json"))
     if wire == "openai.chat":
@@ -208,13 +209,13 @@ def test_the_objects_that_an_sdk_parsed_for_its_caller_are_not_part_of_the_answe
 @NAMED
 def test_the_messages_of_xai_in_every_form_are_the_same_response(named: bool) -> None:
     wire = "xai.grpc" if named else None
-    body, frames = plain("xai.grpc", STEPS), stream("xai.grpc", STEPS)
+    body, frames = emit_body("xai.grpc", STEPS), emit_stream("xai.grpc", STEPS)
     message = chat_pb2.GetChatCompletionResponse.FromString(body)
     chunks = [chat_pb2.GetChatCompletionChunk.FromString(frame) for frame in frames]
     for form in (message, xai_sdk.chat.Response(message, None)):
         assert normalize(form, wire) == normalize(body, "xai.grpc")
     for forms in (chunks, [xai_sdk.chat.Chunk(each, None) for each in chunks]):
-        assert fed(forms, wire) == play("xai.grpc", frames)
+        assert fed(forms, wire) == decoded("xai.grpc", frames)
 
 
 @pytest.mark.parametrize("thing", [None, 7, 1.5, object(), {1, 2}])
@@ -242,7 +243,7 @@ def test_importing_the_normalizer_and_reading_json_wires_imports_no_sdk() -> Non
     assert run(program) == "[]"
     program = (
         "import sys, toolparity\n"
-        f"for wire, body in { {wire: plain(wire, STEPS).decode() for wire in JSON_WIRES} }.items():\n"
+        f"for wire, body in { {wire: emit_body(wire, STEPS).decode() for wire in JSON_WIRES} }.items():\n"
         "    print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([*{sdks} & sys.modules.keys()])"
     )
@@ -274,9 +275,9 @@ def test_the_objects_of_ollamas_sdk_lack_the_ids_and_nothing_else(wire: str | No
     def shapes(response: Response) -> list[Any]:
         return [response.wire, response.text, *((call.name, call.arguments) for call in response.calls)]
 
-    body = plain("ollama.chat", STEPS)
+    body = emit_body("ollama.chat", STEPS)
     whole = normalize(ollama.ChatResponse(**json.loads(body)), wire)
-    answer = httpx.Response(200, content=b"".join(stream("ollama.chat", STEPS)))
+    answer = httpx.Response(200, content=b"".join(emit_stream("ollama.chat", STEPS)))
     served = ollama.Client("http://localhost", transport=httpx.MockTransport(lambda _: answer))
     streamed = fed(served.chat("m", [{"role": "user", "content": "?"}], stream=True), wire)
     assert shapes(whole) == shapes(streamed) == shapes(normalize(body, "ollama.chat"))

@@ -11,12 +11,12 @@ from typing import Any
 
 def message(payload: bytes, **headers: str) -> bytes:
     """One message with its lengths and checksums; `_` in a header's name represents the dash, a `:` goes before."""
-    spelled = b""
+    encoded = b""
     for name, value in headers.items():
         key, text = f":{name.replace('_', '-')}".encode(), value.encode()
-        spelled += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
-    prelude = struct.pack(">II", 16 + len(spelled) + len(payload), len(spelled))
-    body = prelude + struct.pack(">I", zlib.crc32(prelude)) + spelled + payload
+        encoded += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
+    prelude = struct.pack(">II", 16 + len(encoded) + len(payload), len(encoded))
+    body = prelude + struct.pack(">I", zlib.crc32(prelude)) + encoded + payload
     return body + struct.pack(">I", zlib.crc32(body))
 
 
@@ -25,12 +25,12 @@ def messages(data: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
     while data:
         total, size = struct.unpack(">II", data[:8])
         headers: dict[str, str] = {}
-        spelled = data[12 : 12 + size]
-        while spelled:
-            end = 1 + spelled[0]
-            (length,) = struct.unpack(">H", spelled[end + 1 : end + 3])
-            headers[spelled[1:end].decode()] = spelled[end + 3 : end + 3 + length].decode()
-            spelled = spelled[end + 3 + length :]
+        encoded = data[12 : 12 + size]
+        while encoded:
+            end = 1 + encoded[0]
+            (length,) = struct.unpack(">H", encoded[end + 1 : end + 3])
+            headers[encoded[1:end].decode()] = encoded[end + 3 : end + 3 + length].decode()
+            encoded = encoded[end + 3 + length :]
         yield headers, data[12 + size : total - 4]
         data = data[total:]
 

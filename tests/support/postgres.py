@@ -105,19 +105,19 @@ def run(owner: pwd.struct_passwd | None, folder: Path, *command: str | Path) -> 
     """Run a command as that user in that folder, with the server's programs on the PATH."""
     path = os.pathsep.join((str(Path(program("initdb")).parent), os.environ.get("PATH", os.defpath)))
     # To a file: the server keeps what it inherits open, and a pipe would never end.
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as message:
         ended = subprocess.run(
             [str(part) for part in command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=message,
             stderr=subprocess.STDOUT,
             env={"PATH": path, "LC_ALL": "C"},
             **_as(owner),
             check=False,
         )
-        said.seek(0)
-        return subprocess.CompletedProcess(ended.args, ended.returncode, said.read())
+        message.seek(0)
+        return subprocess.CompletedProcess(ended.args, ended.returncode, message.read())
 
 
 def _as(owner: pwd.struct_passwd | None) -> dict[str, Any]:

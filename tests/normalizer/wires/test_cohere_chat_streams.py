@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import COHERE_START, codes, cohere_end, cohere_event, play, ran, sse
+from tests.support.decoding import codes, decoded, ran
+from tests.support.events import COHERE_START, cohere_end, cohere_event, sse
 from toolparity import Opaque, Response, Text, normalize
 
 WIRE = "cohere.chat"
@@ -28,7 +29,7 @@ def stop(index: int | None) -> dict[str, Any]:
 
 def read(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Response:
     """The response of a stream of version 2 with these events between its first and its last one."""
-    return play(WIRE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
+    return decoded(WIRE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
 
 
 def arguments(response: Response) -> list[tuple[str, str]]:
@@ -67,7 +68,7 @@ def test_the_message_of_the_first_event_may_be_whole() -> None:
     call = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"role": "assistant", "tool_plan": "p", "content": [{"type": "text", "text": "A"}], "tool_calls": [call]}
     start = {"type": "message-start", "id": "r1", "delta": {"message": message}}
-    streamed = play(WIRE, sse(start, cohere_end("TOOL_CALL")))
+    streamed = decoded(WIRE, sse(start, cohere_end("TOOL_CALL")))
     whole = normalize(json.dumps({"id": "r1", "message": message, "finish_reason": "TOOL_CALL"}).encode(), WIRE)
     assert streamed == whole
 
@@ -136,7 +137,7 @@ def chunk(**delta: Any) -> dict[str, Any]:
     ids=["the end alone", "text", "calls", "fragments"],
 )
 def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]]) -> None:
-    streamed = play(WIRE, lines(STARTED, *events, ENDED))
+    streamed = decoded(WIRE, lines(STARTED, *events, ENDED))
     whole = normalize(json.dumps(BODY).encode())
     assert streamed.choices[0].text == whole.choices[0].text == "I will ask."
     assert [(call.name, call.arguments) for call in streamed.calls] == [("f", {"a": 1}), ("g", {})]
@@ -148,6 +149,6 @@ def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]
 
 
 def test_the_calls_of_the_last_event_of_version_1_count() -> None:
-    response = play(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 2}'), ENDED))
+    response = decoded(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 2}'), ENDED))
     assert [call.arguments for call in response.calls] == [{"a": 1}, {}]
     assert "arguments-disagree" in codes(response)

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import Call, Say, codes, ollama_line, plain, play, stream
+from tests.support.decoding import codes, decoded
+from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.events import ollama_line
 from toolparity import Stop, StreamDecoder, Usage, normalize
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import TooManyCalls
 
 WIRE = "ollama.chat"
-F = Call(('{"x":1}',), "a", "f")
+F = scripted_call(('{"x":1}',), "a", "f")
 
 
 def body(message: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -27,10 +30,10 @@ def line(message: dict[str, Any], **more: Any) -> bytes:
 
 
 def test_the_word_stop_ends_calls_too_without_a_finding() -> None:
-    response = play(WIRE, stream(WIRE, [Say("so"), F]))
+    response = decoded(WIRE, emit_stream(WIRE, [Say("so"), F]))
     assert response.choices[0].stop == Stop("tool_calls", "stop")
     assert response.findings == ()
-    assert normalize(plain(WIRE, [Say("so"), F]), WIRE).choices == response.choices
+    assert normalize(emit_body(WIRE, [Say("so"), F]), WIRE).choices == response.choices
 
 
 def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
@@ -43,8 +46,11 @@ def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
 
 
 def test_an_error_inside_a_stream_ends_the_response() -> None:
-    frames = [*stream(WIRE, [F], None), b'{"error":"an error was encountered while running the model","status":500}\n']
-    response = play(WIRE, b"".join(frames))
+    frames = [
+        *emit_stream(WIRE, [F], None),
+        b'{"error":"an error was encountered while running the model","status":500}\n',
+    ]
+    response = decoded(WIRE, b"".join(frames))
     assert response.error is not None
     assert (response.error.message, response.error.status) == ("an error was encountered while running the model", 500)
     assert (response.complete, response.choices[0].stop.reason) == (False, "error")
@@ -66,15 +72,15 @@ def test_ids_that_are_missing_are_derived_from_the_time_of_the_response() -> Non
 
 def test_members_that_no_field_holds_are_kept() -> None:
     frames = line({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line("", "stop")
-    response = play(WIRE, frames)
+    response = decoded(WIRE, frames)
     assert response.extra["logprobs"] == [{"token": "a"}]
     assert response.extra["remote_host"] == "h"
     assert codes(normalize(body({"content": "a", "new": 1}), WIRE)) == ["unknown-member"]
 
 
 def test_responses_that_follow_each_other_are_distinguished_by_their_last_events() -> None:
-    one, other = (b"".join(stream(WIRE, [Say(text)], "end_turn")) for text in ("a", "b"))
-    whole = plain(WIRE, [Say("c")], "end_turn")
+    one, other = (b"".join(emit_stream(WIRE, [Say(text)], "end_turn")) for text in ("a", "b"))
+    whole = emit_body(WIRE, [Say("c")], "end_turn")
     parts = responses(one + other + whole + whole)
     assert [normalize(part, WIRE).text for part in parts] == ["a", "b", "c", "c"]
 
