@@ -38,7 +38,7 @@ def asked_with(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> dic
     return report.wires["anthropic.messages"].findings
 
 
-def test_tools_that_are_loaded_later_and_null_members_do_not_change_the_prompt_and_other_order_does() -> None:
+def test_tools_that_are_loaded_later_and_members_without_value_do_not_change_the_prompt_and_other_order_does() -> None:
     later, other = {**TOOL, "name": "g", "defer_loading": True}, {**TOOL, "name": "g"}
     hosted = {"type": "web_fetch_20250910", "name": "web_fetch"}
     for before, after, changed in (
