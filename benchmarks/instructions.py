@@ -14,6 +14,7 @@ import argparse
 import gc
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -49,15 +50,21 @@ _PIECE = 512
 _BUFFER = 1 << 22
 
 
-def jobs(wire: Wire) -> dict[str, Job]:
-    """Return what is counted: ours and the base, for a request and, on a JSON wire, for a body and a stream."""
+def traffic_of(wire: Wire) -> tuple[bytes, bytes] | None:
+    """Return a body and a stream of a JSON wire, None for another one."""
+    made = traffic.JSON_WIRES.get(wire)
+    return made and (made[0](), made[1]())
+
+
+def jobs(wire: Wire, material: tuple[bytes, bytes] | None) -> dict[str, Job]:
+    """Return what is counted: ours and the base, for a request and, with `traffic_of`, for a body and a stream."""
     write = partial(write_request, writing.conversation(wire), wire=wire, provider=writing.PROVIDERS[wire])
     # Into one buffer: what growing a new one costs depends on the memory behind it, and so on the environment.
     encode = partial(msgspec.json.Encoder().encode_into, writing.as_json(write().body), bytearray(_BUFFER))
     request: dict[str, Job] = {"request": write, "request base": encode}
-    if wire not in traffic.JSON_WIRES:
+    if material is None:
         return request
-    body, stream = (make() for make in traffic.JSON_WIRES[wire])
+    body, stream = material
     return {
         "body": partial(readers.ours(wire), body),
         "body base": partial(msgspec.json.decode, body),
@@ -67,9 +74,12 @@ def jobs(wire: Wire) -> dict[str, Job]:
     }
 
 
-def run(wire: Wire) -> None:
-    """Run the jobs of a wire one after the other. Every job runs twice first, so that imports do not count."""
-    named = jobs(wire)
+def run(wire: Wire, file: str) -> None:
+    """Run the jobs of a wire one after the other. Every job runs twice first, so that imports do not count.
+
+    ``file``: the pickled `traffic_of` the wire. Making it under valgrind takes longer than all counting.
+    """
+    named = jobs(wire, pickle.loads(Path(file).read_bytes()))
     for job in (*named.values(), *named.values()):
         job()
     gc.collect()
@@ -90,9 +100,12 @@ def counted(wire: Wire) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "counts")
         valgrind = ["valgrind", "--tool=callgrind", "--dump-before=getsid", f"--callgrind-out-file={output}"]
-        code = f"from benchmarks.instructions import run; run({wire!r})"
+        material = traffic_of(wire)
+        pickled = Path(directory, "traffic")
+        pickled.write_bytes(pickle.dumps(material))
+        code = f"from benchmarks.instructions import run; run({wire!r}, {str(pickled)!r})"
         subprocess.run([*valgrind, sys.executable, "-c", code], capture_output=True, check=True, env=environment)
-        names = list(jobs(wire))
+        names = list(jobs(wire, material))
         parts = [
             output.with_suffix(f".{number}") for number in range(2, 2 + len(names))
         ]  # the first is before all jobs

@@ -13,10 +13,6 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from toolparity import Wire
-from toolparity.cassettes.emulated.provider import scripted
-from toolparity.cassettes.recorder.script_driver import opened
-from toolparity.cassettes.scripts import Round, Say, ScriptedCall
-from toolparity.cassettes.surfaces import surface
 from toolparity.normalizer.wires.registry import WIRES, spec
 
 #: The least number of events in a stream.
@@ -82,6 +78,12 @@ def stream(wire: Wire) -> bytes:
 
 
 def _sent(wire: Wire, text: str, *, stream: bool) -> list[bytes]:
+    # Imported only here: a process that counts instructions gets its traffic from another one.
+    from toolparity.cassettes.emulated.provider import scripted
+    from toolparity.cassettes.recorder.script_driver import opened
+    from toolparity.cassettes.scripts import Round, Say, ScriptedCall
+    from toolparity.cassettes.surfaces import surface
+
     calls = [ScriptedCall(call.name, call.arguments, id=call.id) for call in expected(stream)]
     return opened(scripted(Round([Say(text), *calls])), surface(wire), stream=stream).sent(stream=stream)
 

@@ -103,13 +103,13 @@ def test_a_library_whose_program_fails_is_named_with_its_error(monkeypatch: pyte
 
 
 def test_the_jobs_that_are_counted_read_the_same_calls() -> None:
-    jobs = instructions.jobs("openai.chat")
+    jobs = instructions.jobs("openai.chat", instructions.traffic_of("openai.chat"))
     assert len(jobs["body"]().calls) == len(jobs["stream"]().calls) == 3  # type: ignore[attr-defined]
 
 
 def test_requests_are_counted_on_every_wire() -> None:
     for wire in writing.PROVIDERS:
-        assert {"request", "request base"} <= instructions.jobs(wire).keys()
+        assert {"request", "request base"} <= instructions.jobs(wire, None).keys()
 
 
 def test_a_ratio_that_grew_by_more_than_a_tenth_or_is_not_stored_is_reported() -> None:
