@@ -24,6 +24,7 @@ from toolparity.turns.testing.provider_faults import answered, checked
 from ..scripts import OfferedTool, Part, Round, Script, ScriptedCall
 from ..surfaces import surface as surface_named
 from . import script_player
+from .encoding import encoded
 from .script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers
 
 _STATUSES = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authentication": 401, "not_found": 404}
@@ -110,7 +111,7 @@ class EmulatedProvider:
     def _chunks(self, body: Any) -> Iterator[Any]:
         try:
             for event in self._surface.emulation.events(self._play(body)):
-                yield event if isinstance(event, bytes) else event.SerializeToString()
+                yield encoded(self._surface, event)
         except ProviderRefusal as refused:
             yield self._error(refused)
         except ConnectionReset:

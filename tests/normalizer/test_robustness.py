@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import eventstream, thoroughness
+from tests.support.counting import function_calls
 from tests.support.damage import garbled, grown, hurt, places, strings, subtrees, written
 from tests.support.decoding import feed
 from tests.support.emit import ANSWERS, EVENT_TYPE, emit_body, emit_stream, payload, scripted_call
@@ -228,23 +229,6 @@ def with_value(body: Any, path: tuple[Any, ...], text: str) -> bytes:
 # linear work, counted and not timed
 
 
-def steps(work: Callable[[], None]) -> int:
-    """How many functions, of Python and of C, are called while working."""
-    count = 0
-
-    def seen(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    previous = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(previous)
-    return count
-
-
 def long_stream(wire: str, words: int, word: str = "word ") -> list[bytes]:
     """One call whose arguments come in so many pieces, as the bytes of each event; a text where calls come whole."""
     texts = ['{"a":"', *[word for _ in range(words)], '"}']
@@ -266,7 +250,7 @@ def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
         streamed(wire, pieces)  # what is computed once is computed before the count
         return lambda: streamed(wire, pieces) and None
 
-    once, twice = steps(work(400)), steps(work(800))
+    once, twice = function_calls(work(400)), function_calls(work(800))
     assert 400 < once < 400 * 60
     assert twice < 2.1 * once
 

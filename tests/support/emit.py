@@ -116,11 +116,8 @@ def scripted_call(
     pieces: str | Sequence[str], id: str | None = "call_a", name: str = "lookup", *, closed: bool = True
 ) -> ScriptedCall:
     """Return a call whose argument text is streamed in these fragments. ``closed``: the stream ends it."""
-    return _Call(name, arguments_text="".join(pieces), id=id, pieces=_fragments(pieces), open=not closed)
-
-
-def _fragments(pieces: str | Sequence[str]) -> Sequence[str]:
-    return [pieces] if isinstance(pieces, str) else pieces
+    fragments = [pieces] if isinstance(pieces, str) else pieces
+    return _Call(name, arguments_text="".join(fragments), id=id, pieces=fragments, open=not closed)
 
 
 LOOKUP = scripted_call(('{"city":', '"Turin"}'))

@@ -55,26 +55,20 @@ def piece(
 
 def chunk(*pieces: dict[str, Any], choice: int = 0, finish: str | None = None, **delta: Any) -> dict[str, Any]:
     """One chunk, its delta holding the pieces of calls and whatever else is given."""
-    if pieces:
-        delta["tool_calls"] = list(pieces)
-    choices = [{"index": choice, "delta": delta, "finish_reason": finish}]
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m", "choices": choices}
+    return delta_chunk(delta | ({"tool_calls": list(pieces)} if pieces else {}), finish, index=choice)
 
 
-def delta_chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+def delta_chunk(
+    delta: dict[str, Any] | None = None, finish: str | None = None, *, index: int = 0, **more: Any
+) -> dict[str, Any]:
     """A chunk with this delta and further members."""
-    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
-    return {"id": "r1", "object": "chat.completion.chunk", "model": "m", "choices": [choice], **more}
+    choice = {"index": index, "delta": delta or {}, "finish_reason": finish}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m", "choices": [choice], **more}
 
 
 def fragment(text: str = "", index: int = 0, id: str | None = None, name: str | None = None) -> dict[str, Any]:
     """A delta with one fragment of one call."""
-    call: dict[str, Any] = {"index": index, "function": {"arguments": text}}
-    if id is not None:
-        call |= {"id": id, "type": "function"}
-    if name is not None:
-        call["function"]["name"] = name
-    return {"tool_calls": [call]}
+    return {"tool_calls": [piece(index, id, name, text, **({} if id is None else {"type": "function"}))]}
 
 
 def chat_body(*calls: dict[str, Any], finish: str = "tool_calls", **message: Any) -> dict[str, Any]:
@@ -187,12 +181,12 @@ def tool_start(index: int, id: str | None, name: str | None, given: Any = None) 
 
 def json_delta(index: int, text: str) -> dict[str, Any]:
     """A piece of a call's input."""
-    return {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": text}}
+    return block_delta(index, "input_json", text)
 
 
 def text_delta(index: int, text: str) -> dict[str, Any]:
     """A piece of a text block."""
-    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+    return block_delta(index, "text", text)
 
 
 def block_stop(index: int) -> dict[str, Any]:
@@ -261,22 +255,17 @@ def grpc_response(*outputs: Any, **more: Any) -> bytes:
 
 def grpc_call(id: str, name: str, arguments: str, kind: int = 1, status: int = 0) -> Any:
     """A protobuf ToolCall; kind 1 is the caller's, 0 unset, 2 and above xAI's own."""
-    function = chat_pb2.FunctionCall(name=name, arguments=arguments)
-    return chat_pb2.ToolCall(id=id, type=kind, status=status, function=function)
+    return tool_call(arguments, id, name, kind, status=status)
 
 
 def grpc_chunk(*calls: Any, index: int = 0, finish: int = 0, role: int = 0, content: str = "") -> bytes:
     """A serialized GetChatCompletionChunk with one output."""
-    delta = chat_pb2.Delta(content=content, role=role, tool_calls=calls)
-    output = chat_pb2.CompletionOutputChunk(index=index, delta=delta, finish_reason=finish)
-    return chat_pb2.GetChatCompletionChunk(id="x1", model="m", outputs=[output]).SerializeToString()
+    return grpc_event(index, finish, role, content=content, tool_calls=calls)
 
 
 def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
     """A serialized GetChatCompletionResponse with one output."""
-    message = chat_pb2.CompletionMessage(content=content, role=2, tool_calls=calls)
-    output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=finish)
-    return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output]).SerializeToString()
+    return grpc_response(grpc_output(finish=finish, content=content, tool_calls=calls))
 
 
 # google.gemini

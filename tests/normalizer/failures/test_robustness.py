@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pytest
 
+from tests.support.counting import function_calls
 from tests.support.decoding import feed
 from tests.support.emit import emit_stream, scripted_call
 from tests.support.events import DONE, delta_chunk, fragment, sse
@@ -17,23 +15,6 @@ from toolparity.cassettes.scripts import Part, Think
 from toolparity.normalizer.errors import TooManyCalls
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
-
-
-def function_calls(work: Callable[[], Any]) -> int:
-    """Count the function calls of a piece of work, Python's and C's: a measure that no clock disturbs."""
-    count = 0
-
-    def counted(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(counted)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def assert_linear(wire: str, frames: Callable[[int], list[bytes]], size: int) -> None:

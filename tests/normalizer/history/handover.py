@@ -61,7 +61,7 @@ def _missing_calls(request: Request, encoded: Encoded, target: list[Statement], 
         id, name = encoded.ids.get(one.id, one.id), encoded.names.get(one.name, one.name)
         id = id or call.id  # a call that had no id on its wire is known by its position
         if not one.name and call.kind not in _BY_NAME:
-            name = call.name  # an item with a type of its own names nothing else
+            name = call.name  # an item of another type names nothing else
         if (id, name) != (call.id, call.name):
             found.append(f"call {call.name} ({call.id}) is {name} ({id})")
         allowed = [call.arguments_text, value(call.arguments_text)]

@@ -24,7 +24,6 @@ from .changes import copied, objects
 from .material import ADDED, Traffic, plainly, received, sent
 
 Layer = Literal["parts", "text", "frame", "cut"]
-LAYERS: tuple[Layer, ...] = ("parts", "text", "frame", "cut")
 JSON_WIRES = BYTE_WIRES
 #: The wires whose streams are lines of text.
 TEXT_STREAMS = (*SSE_WIRES, *LINE_WIRES)

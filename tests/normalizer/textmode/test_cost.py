@@ -6,13 +6,12 @@ scanner is handed. Both are the same in every run.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.normalizer.textmode.texts import AT_ONCE, OPENINGS, TOKENS, dialects
+from tests.support.counting import function_calls
 from tests.support.events import cut
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
@@ -54,24 +53,7 @@ def read(name: str, text: str, size: int) -> tuple[Counted, list[Any]]:
 
 def work(name: str, text: str, size: int) -> int:
     """How many functions the reading of a text calls, those written in C too."""
-    return counted(lambda: read(name, text, size))
-
-
-def counted(job: Callable[[], Any]) -> int:
-    """How many functions a job calls."""
-    count = 0
-
-    def profile(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        job()
-    finally:
-        sys.setprofile(before)
-    return count
+    return function_calls(lambda: read(name, text, size))
 
 
 def written(name: str, size: int) -> tuple[str, dict[str, str]]:
@@ -145,7 +127,7 @@ def test_results_are_read_in_a_time_linear_in_their_length(name: str) -> None:
             form.write_results([WrittenResult("functions.f:0", "f", unit * count, False)])
             for count in (200, 400, 20_000)
         ]
-        small, large = (counted(lambda text=text: form.parse_results(text)) for text in made[:2])
+        small, large = (function_calls(lambda text=text: form.parse_results(text)) for text in made[:2])
         assert large <= 2.3 * small + 300, unit
         form.parse_results(made[2])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.normalizer.recorded.rows import lines
 from tests.support.decoding import codes, feed
-from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.emit import STOP_WORDS, emit_body, emit_stream, scripted_call
 from tests.support.events import (
     chat_body,
     chat_call,
@@ -39,18 +39,6 @@ Answer = Callable[[str], Response]
 STEPS = [scripted_call(["{}"], "a", "f"), scripted_call(["{}"], "b", "g", closed=False)]
 
 
-#: The word of each wire for an answer that the token limit cut.
-LIMIT = {
-    "openai.chat": "length",
-    "openai.responses": "max_output_tokens",
-    "anthropic.messages": "max_tokens",
-    "google.gemini": "MAX_TOKENS",
-    "google.interactions": "incomplete",
-    "cohere.chat": "MAX_TOKENS",
-    "ollama.chat": "length",
-}
-
-
 def _plain(wire: str, word: str) -> Response:
     return normalize(_with(wire, word, emit_body(wire, STEPS, "max_tokens")), wire)
 
@@ -60,7 +48,7 @@ def _streamed(wire: str, word: str) -> Response:
 
 
 def _with(wire: str, word: str, body: bytes) -> bytes:
-    old = json.dumps(LIMIT[wire]).encode()
+    old = json.dumps(STOP_WORDS[wire]["max_tokens"]).encode()
     assert old in body
     return body.replace(old, json.dumps(word).encode())
 

@@ -48,8 +48,6 @@ INDEPENDENT = [
     for name, sample in MANIFEST.items()
     if name in ENTRIES and not is_sequence(sample["format"]) and name[-1] == "l"
 ]
-#: Samples of sequences and of one document.
-CONNECTED = sorted(ENTRIES.keys() - set(INDEPENDENT))
 
 
 def written(*entries: Any) -> bytes:
