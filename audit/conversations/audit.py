@@ -78,6 +78,8 @@ class ConversationAudit:
         self._accounts: dict[int, _Account] = {}
         self._figures: dict[str, ConversationFigures] = {}
         self._findings: dict[str, list[tuple[int, int, ConversationFinding]]] = {}
+        self._with_results: set[str] = set()
+        self._only_dropped: dict[str, int] = {}
         self._number = 0
 
     def add(self, record: ExchangeRecord) -> Link | None:
@@ -85,12 +87,16 @@ class ConversationAudit:
         self._number += 1
         figures = self._figures.setdefault(record.wire, ConversationFigures())
         figures.exchanges += 1
+        if any(message.results for message in record.messages or ()):
+            self._with_results.add(record.wire)
         node = self._linker.node(record, self._number)
         original = self._linker.copied(node)
         if original is not None and not original.children:
             _count(figures.recognized, "recorded-twice")
             return None
         link = self._linker.link(node)
+        uncertain = link if link is not None and link.uncertain else None
+        link = None if uncertain is not None else link
         repeated = self._linker.repeated(node)
         copy = original is not None and _continues_copy(original, link)
         if copy:
@@ -102,6 +108,8 @@ class ConversationAudit:
         elif link is None:
             figures.first += 1
             self._early.add(node)
+            if uncertain is not None:
+                self._note(uncertain)
         else:
             self._judge(link, figures)
         unknown: Unjudged = "not-continued" if record.messages is not None else "request-missing"
@@ -113,8 +121,21 @@ class ConversationAudit:
     def finish(self) -> ConversationReport:
         """Return the report. Call it once, after the last exchange."""
         self._settle(self._linker.rest())
+        for wire in self._figures.keys() - self._with_results:
+            self._revoke_dropped(wire)
         findings = sorted((entry for kept in self._findings.values() for entry in kept), key=lambda e: e[:2])
         return ConversationReport(dict(sorted(self._figures.items())), [entry[2] for entry in findings])
+
+    def _revoke_dropped(self, wire: str) -> None:
+        """Revoke that calls were dropped in a log that has no results at all."""
+        figures = self._figures[wire]
+        if not (dropped := figures.findings.pop("dropped-in-fact", 0)):
+            return
+        kept = self._findings["dropped-in-fact"]
+        kept[:] = [entry for entry in kept if entry[2].wire != wire]
+        figures.accused -= dropped
+        figures.unjudged["no-results"] = dropped
+        figures.clean += self._only_dropped.get(wire, 0)
 
     def _judge(self, link: Link, figures: ConversationFigures) -> None:
         figures.linked += 1
@@ -139,14 +160,25 @@ class ConversationAudit:
             (None if index is None else (link.choice, index), number, found) for index, found in judged.findings
         ]
         account.findings += [(None, number, found) for found in findings]
-        figures.clean += not judged.findings and not findings
+        codes = {found.code for found in (*findings, *(found for _, found in judged.findings))}
+        figures.clean += not codes
+        if codes == {"dropped-in-fact"}:
+            _count(self._only_dropped, child.record.wire)
         self._answered_late(link)
+
+    def _note(self, link: Link) -> None:
+        """Note that a request may continue a response. A request that continues it revokes this."""
+        account = self._accounts[link.parent.number]
+        for place in account.handling:
+            if place[0] == link.choice and account.handling[place] == "not-continued":
+                account.handling[place] = "ambiguous"
+        account.findings += [((link.choice, 0), link.child.number, found) for found in compare(link)[0]]
 
     def _link_early(self, parent: Node) -> None:
         """Link and judge requests that came before the response that they continue."""
         for child in self._early.of(parent):
             link = self._linker.link(child)
-            if link is None or link.parent is not parent:
+            if link is None or link.parent is not parent or not link.repeats:
                 continue
             figures = self._figures[child.record.wire]
             figures.first -= 1
@@ -179,6 +211,8 @@ class ConversationAudit:
                     _count(figures.unjudged, handling)
             for order, (place, number, found) in enumerate(account.findings):
                 if found.code == "dropped-in-fact" and place is not None and account.handling[place] == "answered":
+                    continue
+                if found.code == "calls-differ" and place is not None and place[0] in account.continued:
                     continue
                 _count(figures.findings, found.code)
                 kept = self._findings.setdefault(found.code, [])

@@ -54,6 +54,12 @@ CODES: dict[str, Code] = {
         "The model made the same call in three rounds in a row and got the same result each time.",
         "Look for a result that the model cannot use, and limit the rounds.",
     ),
+    "calls-differ": Code(
+        "info",
+        "The history has other calls than the response to the same request, and no drawn id or signature shows that it "
+        "is this response.",
+        "Compare the two: the application dropped or altered calls, or an exchange of another session is missing.",
+    ),
     "history-rewritten": Code(
         "info",
         "A message that was sent before was changed or inserted, which breaks the provider's prompt cache.",
@@ -73,6 +79,7 @@ Unjudged = Literal[
     "turn-cancelled",
     "calls-removed",
     "stored-history",
+    "no-results",
     "ids-replaced",
     "ambiguous",
     "other-choice",
@@ -86,8 +93,9 @@ UNJUDGED: dict[Unjudged, str] = {
     "turn-cancelled": "a transcript, which is not the request itself, has no result for the call",
     "calls-removed": "the history keeps the response without any of its calls, as after a cancelled turn",
     "stored-history": "the provider stores the history, and the request shows only a part of it",
+    "no-results": "no request of the wire has a result: the log holds results in another form, such as text",
     "ids-replaced": "the ids in the history are not those of the response: scrubbed, or of another run",
-    "ambiguous": "several responses to the same request have calls with these ids",
+    "ambiguous": "the history has other calls, and no drawn id or signature shows that it continues this response",
     "other-choice": "the response has several choices, and the conversation continued with another one",
     "other-wire": "the conversation continued on another wire without a result for the call",
 }

@@ -1,7 +1,8 @@
 """Requests that come before the response that they continue, as in an export with the newest entry first.
 
 Time does not prove such a link, so only an id does that the provider drew: of the response, or of a call. Ids that an
-application counts or names repeat in other conversations.
+application counts or names repeat in other conversations, and a mock repeats all: the request has to contain the
+earlier one, and the call.
 """
 
 from __future__ import annotations

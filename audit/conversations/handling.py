@@ -12,7 +12,7 @@ from .codes import Unjudged
 from .findings import ConversationFinding, finding
 from .linker import Linker
 from .links import Link, ids_of
-from .records import CallRecord, MessageRecord, ResultRecord
+from .records import FUNCTION_CALL, CallRecord, MessageRecord, ResultRecord
 
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.
 Handling = Literal["answered", "finding"] | Unjudged
@@ -60,6 +60,8 @@ def judge_calls(link: Link, linker: Linker) -> Judged:
     if link.position < 0 and not link.child.record.stored:  # the results of earlier rounds are here as well
         surplus = [result for result in surplus if linker.known_call(result.call_id) in (None, link.parent)]
     excused = _excuse(link, calls, following)
+    if excused is None and _has_other_ids(link, linker, calls, surplus):
+        excused = "ids-replaced"
     if excused is not None:
         judged.handling = dict.fromkeys(range(len(calls)), excused)
         return judged
@@ -154,7 +156,7 @@ def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> U
     """Return why none of the calls can be judged, or None."""
     if link.replaced_ids:
         return "ids-replaced"
-    if calls and link.ambiguous:
+    if link.uncertain:
         return "ambiguous"
     if any(call.results for call in calls) or not calls:
         return None
@@ -167,6 +169,22 @@ def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> U
     return None
 
 
+def _has_other_ids(link: Link, linker: Linker, calls: list[_Call], surplus: list[ResultRecord]) -> bool:
+    """Return whether a round has a result for each call, all under ids that no call has: a tool has converted the log.
+
+    A provider that compares ids would have refused the request.
+    """
+    response = link.response
+    if response is None or link.position < 0 or not calls or len(surplus) != len(calls):
+        return False
+    if any(call.made.id == FUNCTION_CALL for call in calls):  # its result names the function
+        return False
+    known = _earlier_ids(link) | set(response.server_calls)
+    return not any(call.results for call in calls) and not any(
+        result.call_id in known or linker.known_call(result.call_id) is not None for result in surplus
+    )
+
+
 def _judge_surplus(
     judged: Judged, link: Link, linker: Linker, calls: list[_Call], unanswered: list[_Call], result: ResultRecord
 ) -> None:
@@ -176,6 +194,12 @@ def _judge_surplus(
         message = f"the provider had already run {result.call_id}"
         judged.accuse(
             None, finding("server-call-answered", message, link, evidence=result.call_id, request_shows=_shown(result))
+        )
+        return
+    if not result.call_id and (again := _without_id(calls, result)) is not None:
+        message = f"{again.made.name} ({again.made.id}) has a further result"
+        judged.accuse(
+            again.index, finding("answered-twice", message, link, call=again.made, request_shows=_shown(result))
         )
         return
     earlier = _earlier_ids(link)
@@ -201,6 +225,12 @@ def _judge_surplus(
         judged.accuse(
             None, finding("unknown-call-answered", message, link, evidence=result.call_id, request_shows=_shown(result))
         )
+
+
+def _without_id(calls: list[_Call], result: ResultRecord) -> _Call | None:
+    """Return the last call of a tool if a result without an id is a further one of its calls, which all have one."""
+    of_tool = [call for call in calls if call.made.position and call.kept is not None and call.made.name == result.name]
+    return of_tool[-1] if of_tool and all(call.results for call in of_tool) else None
 
 
 def _earlier_ids(link: Link) -> set[str]:

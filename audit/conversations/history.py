@@ -30,14 +30,23 @@ def handed_off(link: Link) -> bool:
 def compare(link: Link) -> tuple[list[ConversationFinding], set[Recognized]]:
     """Return the findings about everything but the handling of calls, and the recognized reasons for differences."""
     recognized: set[Recognized] = set()
-    if link.ambiguous:
-        return [], set()
+    if link.uncertain:
+        return [*_differing(link)], set()
     if link.replaced_ids:  # scrubbed, or recorded in another run, so that other content can differ as well
         return [], {"ids-replaced"}
     if handed_off(link):
         return [], {"hand-off"}
     findings = [*_rewritten(link, recognized), *_reasoning(link), *_tools(link), *_repeated(link)]
     return findings, recognized
+
+
+def _differing(link: Link) -> Iterator[ConversationFinding]:
+    """Yield the finding that the calls in the history are not those of the response to the same request."""
+    response, kept = link.response, link.kept
+    if response is not None and kept is not None:
+        sides = [", ".join(f"{call.name} {call.text}" for call in side.calls)[:160] for side in (response, kept)]
+        message = "the history has other calls than the response to the same request"
+        yield finding("calls-differ", message, link, response_shows=sides[0], request_shows=sides[1])
 
 
 def _rewritten(link: Link, recognized: set[Recognized]) -> Iterator[ConversationFinding]:

@@ -1,9 +1,13 @@
 """Linking: finds the exchange whose response a request continues.
 
-A request holds a history. Its last assistant message that is known, as the response to an earlier request with the same
-messages before it, or by the ids of its calls, leads to the exchange that it continues. Where the provider stores the
-history, `previous_response_id` or the ids of the results do. A conversation may continue on another wire; an exchange
-on the same wire is preferred.
+A request holds a history. Its last assistant message that is known leads to the exchange that it continues: by an id
+that the provider drew, by the signature of its reasoning, or as the response to an earlier request with the same
+messages before it. Where the provider stores the history, `previous_response_id` or the ids of the results do. A
+conversation may continue on another wire; an exchange on the same wire is preferred.
+
+Ids that are counted or missing prove nothing: another session may have asked the same question, and its exchange may be
+missing in the input. Such a message is a response only if it has exactly its calls. If it differs, the link is
+uncertain, and nothing is judged by it.
 """
 
 from __future__ import annotations
@@ -15,9 +19,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from toolparity.normalizer.wires.registry import spec
+
 from . import fingerprints
 from .call_ids import is_drawn
-from .links import CallPlace, Link, Node, calls_of, ids_of, placed_calls
+from .links import CallPlace, Link, Node, ids_of, placed_calls
 from .records import CallRecord, ExchangeRecord, MessageRecord
 
 Key = TypeVar("Key", bound=int | str | tuple[str, int])
@@ -26,6 +32,8 @@ Key = TypeVar("Key", bound=int | str | tuple[str, int])
 MESSAGES_KEPT = 1_000_000
 #: How many exchanges with the same call id are compared.
 _CANDIDATES = 8
+#: The least length of a text that two responses to one request do not share unless their calls are equal, too.
+_LONG = 40
 
 
 class Linker:
@@ -40,9 +48,10 @@ class Linker:
         self._weight = 0
         self._by_response: dict[tuple[str, int], Node] = {}  # by wire, and the chain that ends with the response
         self._by_any_response: dict[int, Node] = {}  # the same on any wire
-        self._by_request: dict[tuple[str, int], Node] = {}  # by wire, and the chain of the request
+        self._by_request: dict[tuple[str, int], deque[Node]] = {}  # by wire, and the chain of the request; oldest first
         self._by_response_id: dict[str, Node] = {}
         self._by_call: dict[str, deque[Node]] = {}  # oldest first
+        self._by_seal: dict[int, Node] = {}
 
     def node(self, record: ExchangeRecord, number: int) -> Node:
         """Return the node of an exchange, which is not known to the linker until it is added."""
@@ -58,15 +67,15 @@ class Linker:
         if id := child.record.previous_response_id:
             parent = self._by_response_id.get(id)
             return None if parent is None else _continued(parent, child, messages)
-        other_ids = None
+        other_ids = uncertain = None
         for position in range(len(messages) - 1, -1, -1):
             message = messages[position]
             if message.role != "assistant":
                 continue
-            if link := self._by_calls(child, position, message.calls):
+            link = self._by_calls(child, position, message)
+            if link is not None and not link.uncertain:
                 return link
-            if link := self._without_ids(child, position, message):
-                return link
+            uncertain = uncertain or link
             same = self._same_response(child, position, message)
             if same is None:
                 continue
@@ -76,11 +85,11 @@ class Linker:
             other_ids = other_ids or link
         if other_ids is not None:
             return other_ids
-        return self._by_results(child, messages) or self._by_prefix(child, messages)
+        return self._by_results(child, messages) or self._by_prefix(child, messages) or uncertain
 
     def repeated(self, child: Node) -> Node | None:
         """Return an earlier exchange with the same messages in its request, or None."""
-        earlier = self._by_request.get((child.record.wire, child.chain[-1])) if child.chain else None
+        earlier = next(self._with_request(child.record.wire, child.chain[-1]), None) if child.chain else None
         return earlier if earlier is not None and _answered(earlier) == _answered(child) else None
 
     def copied(self, node: Node) -> Node | None:
@@ -90,7 +99,7 @@ class Linker:
         if not drawn and not record.response_id:
             return None
         earlier = (
-            self._by_request.get((record.wire, node.chain[-1])) if node.chain else None,
+            next(self._with_request(record.wire, node.chain[-1]), None) if node.chain else None,
             self.known_call(drawn),
             self._by_response_id.get(record.response_id or ""),
         )
@@ -117,15 +126,12 @@ class Linker:
                     if result.call_id in call.ids:
                         yield node, place
 
-    def _latest(self, id: str) -> Iterator[Node]:
-        return islice(reversed(self._by_call.get(id, ())), _CANDIDATES)
-
     def add(self, node: Node) -> Iterator[Node]:
         """Remember an exchange. Yield the exchanges that are forgotten for it."""
         self._nodes[node.number] = node
         self._weight += _weight(node)
         if node.chain:
-            self._by_request[node.record.wire, node.chain[-1]] = node
+            self._by_request.setdefault((node.record.wire, node.chain[-1]), deque()).append(node)
             for choice, ending in zip(node.choices, node.endings, strict=True):
                 if choice.text or choice.calls:
                     self._by_response[node.record.wire, ending] = self._by_any_response[ending] = node
@@ -133,6 +139,7 @@ class Linker:
             self._by_response_id[node.record.response_id] = node
         for id in node.ids:
             self._by_call.setdefault(id, deque()).append(node)
+        self._by_seal.update(dict.fromkeys(_seals(node), node))
         while self._weight > self._kept and len(self._nodes) > 1:
             yield self._forget()
 
@@ -142,78 +149,55 @@ class Linker:
         self._nodes.clear()
         for index in (self._by_request, self._by_response, self._by_any_response, self._by_response_id, self._by_call):
             index.clear()
+        self._by_seal.clear()
 
     def _forget(self) -> Node:
         _, node = self._nodes.popitem(last=False)
         self._weight -= _weight(node)
         if node.chain:
-            _remove(self._by_request, (node.record.wire, node.chain[-1]), node)
+            _remove_oldest(self._by_request, (node.record.wire, node.chain[-1]))
             for ending in node.endings:
                 _remove(self._by_response, (node.record.wire, ending), node)
                 _remove(self._by_any_response, ending, node)
         if node.record.response_id is not None:
             _remove(self._by_response_id, node.record.response_id, node)
         for id in node.ids:
-            nodes = self._by_call[id]
-            nodes.popleft()  # the oldest, which is this one
-            if not nodes:
-                del self._by_call[id]
+            _remove_oldest(self._by_call, id)
+        for seal in _seals(node):
+            _remove(self._by_seal, seal, node)
         node.parent = None
         return node
 
-    def _by_calls(self, child: Node, position: int, calls: tuple[CallRecord, ...]) -> Link | None:
-        """Return the link to the exchange that made one of these calls.
+    def _by_calls(self, child: Node, position: int, message: MessageRecord) -> Link | None:
+        """Return the link to the exchange whose response made these calls, or one that is uncertain.
 
-        Of several, it is the one that shares most messages, first on the same wire, then one that made exactly these
-        calls. If none shares any, the ids identify nothing.
+        Of several, it is one that a drawn id or a signature proves, then one on the same wire, then the one that shares
+        most messages, then one that no request continues yet, then the latest.
         """
-        if not calls:
+        if not message.calls:
             return None
-        ids = ids_of(calls)
-        candidates = {node.number: node for id in ids for node in self._latest(id)}
-        candidates |= {node.number: node for node in self._same_requests(child, position)}
+        nodes = [node for id in ids_of(message.calls) for node in _latest(self._by_call.get(id))]
+        nodes += [self._by_seal[seal] for seal in message.seals if seal in self._by_seal]
+        nodes += self._same_requests(child, position)
         links = [
-            _with_pieces(Link(node, child, position, _shared(node, child), choice=number))
-            for node in candidates.values()
+            link
+            for node in {node.number: node for node in nodes}.values()
             for number, choice in enumerate(node.choices)
-            if not ids.isdisjoint(ids_of(choice.calls))
+            if choice.calls and (link := _possible(node, child, position, number, message)) is not None
         ]
-        links = [link for link in links if _is_plausible(link)]
-        links = [link for link in links if not link.changes_wire] or links
-        if not links:
-            return None
-        best = max(links, key=lambda link: (link.shared, link.complete, link.parent.number))
-        if not best.shared and len(links) > 1:
-            return None
-        if not best.complete:
-            best.ambiguous = any(
-                link.shared == best.shared and calls_of(link.response) != calls_of(best.response) for link in links
-            )
-        return best
+        return max(links, key=_likelihood, default=None)
 
     def _same_requests(self, child: Node, position: int) -> Iterator[Node]:
-        """Yield exchanges with the messages before this one in their request: the last, and one with this response."""
+        """Yield exchanges with the messages before this one in their request, and one with this response."""
         if position > 0:
             wire = child.record.wire
-            for node in (
-                self._by_request.get((wire, child.chain[position - 1])),
-                self._by_response.get((wire, child.chain[position])),
-            ):
-                if node is not None:
-                    yield node
+            yield from self._with_request(wire, child.chain[position - 1])
+            if (node := self._by_response.get((wire, child.chain[position]))) is not None:
+                yield node
 
-    def _without_ids(self, child: Node, position: int, message: MessageRecord) -> Link | None:
-        """Return the link of calls to which the provider gave ids, and which the application sends back without them.
-
-        The Python SDK of Ollama leaves them out, for instance. Equal calls belong together, then calls of one tool.
-        """
-        if not message.calls or any(call.position is None for call in message.calls):
-            return None
-        for node in reversed([*self._same_requests(child, position)]):
-            for number, choice in enumerate(node.choices):
-                if names := _names(message.calls, choice.calls):
-                    return Link(node, child, position, position, choice=number, names=names)
-        return None
+    def _with_request(self, wire: str, chain: int) -> Iterator[Node]:
+        """Yield the latest exchanges with the same messages in their request, the last one first."""
+        return _latest(self._by_request.get((wire, chain)))
 
     def _same_response(self, child: Node, position: int, message: MessageRecord) -> Node | None:
         """Return the exchange whose response is this message, after the same messages.
@@ -222,6 +206,8 @@ class Linker:
         """
         ending = child.chain[position]
         same = self._by_response.get((child.record.wire, ending))
+        if same is not None and _signed_differently(same, same.choices[_choice_of(same, message)], message):
+            return None
         return same or (None if message.calls else self._by_any_response.get(ending))
 
     def _by_results(self, child: Node, messages: list[MessageRecord]) -> Link | None:
@@ -237,15 +223,18 @@ class Linker:
         return None
 
     def _by_prefix(self, child: Node, messages: list[MessageRecord]) -> Link | None:
-        """Return the link to an exchange with the same messages, if the history has some of its calls."""
+        """Return the link to an exchange with the same messages, if the history has some of its calls by other ids."""
         for position in range(len(messages) - 1, 0, -1):
             message = messages[position]
             if message.role != "assistant":
                 continue
-            node = self._by_request.get((child.record.wire, child.chain[position - 1]))
+            node = next(self._with_request(child.record.wire, child.chain[position - 1]), None)
             for number, choice in enumerate(node.choices if node is not None else ()):
                 made = {call.content for call in choice.calls}
-                kept = not message.calls or any(call.content in made for call in message.calls)
+                kept = not message.calls or (
+                    any(call.content in made and call.position is None for call in message.calls)
+                    and ids_of(message.calls).isdisjoint(ids_of(choice.calls))
+                )
                 if made and kept and message.text == choice.text and (message.calls or choice.text):
                     assert node is not None
                     return Link(node, child, position, position, choice=number)
@@ -270,24 +259,49 @@ def _shared(parent: Node, child: Node) -> int:
     return shared
 
 
-def _is_plausible(link: Link) -> bool:
-    """Return whether an equal id means the same call: ids repeat where they were scrubbed or are counted from 1.
+def _possible(node: Node, child: Node, position: int, choice: int, message: MessageRecord) -> Link | None:
+    """Return the link to a choice of a response, or None if the message cannot be that response.
 
-    The request repeats the earlier one, or the call has the same name and arguments. If its id is not drawn, all calls
-    must be equal, and the question too, as many conversations begin with the same call. Such ids repeat within one
-    conversation as well, so another response before this one must not be the one of the earlier request.
+    A signature proves the link, and a drawn id if its call is the same. If the request repeats the earlier one, so do a
+    drawn id with another call and a long text. Otherwise the message has exactly the calls of the response, after the
+    same messages or the same question. It may differ only in an uncertain link: the request repeats the earlier one,
+    and no other response is between.
     """
-    response, kept = link.response, link.kept
-    if response is None or kept is None:
+    shared = _shared(node, child)
+    made = node.choices[choice].calls
+    link = Link(node, child, position, shared, choice=choice)
+    extends = shared == len(node.chain) and position >= shared
+    same = [(call, other) for call in message.calls for other in made if any(map(is_drawn, call.ids & other.ids))]
+    if not same and _signed_differently(node, node.choices[choice], message):
+        return None
+    link.proven = (
+        not set(message.seals).isdisjoint(node.choices[choice].seals)
+        or any(call.content == other.content for call, other in same)
+        or (extends and (bool(same) or _is_long_text(node.choices[choice], message)))
+    )
+    link.names = _names(message.calls, made)
+    link = _with_pieces(link)
+    if link.proven or (link.complete and (extends or _question(node.record) == _question(child.record, position))):
+        return link
+    link.uncertain = True
+    return link if extends and _is_next(link) and not link.changes_wire else None
+
+
+def _is_long_text(choice: MessageRecord, message: MessageRecord) -> bool:
+    """Return whether a response and a message have the same text, and no other response is likely to have it."""
+    return choice.size == message.size >= _LONG and choice.text == message.text
+
+
+def _signed_differently(node: Node, choice: MessageRecord, message: MessageRecord) -> bool:
+    """Return whether both a response and a message have signatures, but none is of both."""
+    if not choice.seals or not message.seals or spec(node.record.wire).sealed_anew:
         return False
-    same = [(call, made) for call in kept.calls for made in response.calls if call.ids & made.ids]
-    drawn = {call.content == made.content for call, made in same if any(map(is_drawn, call.ids & made.ids))}
-    extends = link.shared == len(link.parent.chain) and link.position >= link.shared
-    if True in drawn or (extends and (drawn or _is_next(link))):
-        return True
-    if not link.complete:
-        return False
-    return extends or _question(link.parent.record) == _question(link.child.record, link.position)
+    return set(choice.seals).isdisjoint(message.seals)
+
+
+def _likelihood(link: Link) -> tuple[bool, bool, bool, int, bool, bool, int]:
+    sure, same_wire, free = not link.uncertain, not link.changes_wire, not link.parent.children
+    return sure, link.proven, same_wire, link.shared, link.complete, free, link.parent.number
 
 
 def _is_next(link: Link) -> bool:
@@ -302,11 +316,16 @@ def _question(record: ExchangeRecord, end: int | None = None) -> int | None:
 
 
 def _names(calls: tuple[CallRecord, ...], made: tuple[CallRecord, ...]) -> dict[str, str]:
-    """Return the ids of a response's calls, by those of the same calls in a history: first equal ones, then by tool."""
+    """Return the ids of a response's calls, by those that the history's calls without ids were assigned.
+
+    The position of a call says little, as an earlier one may be left out: first equal calls belong together, then calls
+    of one tool.
+    """
     names: dict[str, str] = {}
-    left = list(made)
+    without_ids = [call for call in calls if call.position is not None]
+    left = [call for call in made if not any(call.ids & other.ids for other in calls if other.position is None)]
     for of_tool in (False, True):
-        for call in calls:
+        for call in without_ids:
             same = (other for other in left if other.name == call.name and (of_tool or other.content == call.content))
             if call.id not in names and (match := next(same, None)) is not None:
                 names[call.id] = match.id
@@ -384,10 +403,25 @@ def _answered(node: Node) -> list[str]:
     return sorted(ids)
 
 
+def _latest(nodes: deque[Node] | None) -> Iterator[Node]:
+    return islice(reversed(nodes or ()), _CANDIDATES)
+
+
+def _seals(node: Node) -> Iterator[int]:
+    return (seal for choice in node.choices for seal in choice.seals)
+
+
 def _weight(node: Node) -> int:
     return 1 + len(node.chain)
 
 
 def _remove(index: dict[Key, Node], key: Key, node: Node) -> None:
     if index.get(key) is node:
+        del index[key]
+
+
+def _remove_oldest(index: dict[Key, deque[Node]], key: Key) -> None:
+    nodes = index[key]
+    nodes.popleft()
+    if not nodes:
         del index[key]

@@ -33,8 +33,9 @@ class Link(Struct, eq=False):
     """A request that continues a response. ``position``: the index of the response in the history of the request; -1
     if the provider stores it. ``choice``: which choice of the response it is. ``shared``: how many messages at their
     beginning the two requests share. ``pieces``: the indexes of the other messages into which the history divides the
-    response, as when each call directly precedes its result. ``ambiguous``: another response is as likely, and differs.
-    ``names``: the ids of the response's calls, by those assigned in the history, if the application left them out.
+    response, as when each call directly precedes its result. ``names``: the ids of the response's calls, by those
+    assigned in the history, if the application left them out. ``proven``: a drawn id, a signature or a long text shows
+    that the message is the response. ``uncertain``: nothing shows it, and the calls differ.
     """
 
     parent: Node
@@ -43,8 +44,9 @@ class Link(Struct, eq=False):
     shared: int
     pieces: tuple[int, ...] = ()
     choice: int = 0
-    ambiguous: bool = False
     names: dict[str, str] = {}
+    proven: bool = False
+    uncertain: bool = False
 
     @property
     def response(self) -> MessageRecord | None:
@@ -90,6 +92,15 @@ class Link(Struct, eq=False):
         return replace(message, calls=tuple(calls), results=tuple(results))
 
     @property
+    def repeats(self) -> bool:
+        """Whether the request has the messages of the earlier one, and after them calls of the response."""
+        made = {call.content for call in self.response.calls} if self.response is not None else set()
+        kept = self.kept
+        return self.shared == len(self.parent.chain) and (
+            kept is None or not kept.calls or any(call.content in made for call in kept.calls)
+        )
+
+    @property
     def changes_wire(self) -> bool:
         """Whether the conversation continues on another wire, as after a fallback to another provider."""
         return self.parent.record.wire != self.child.record.wire
@@ -110,8 +121,8 @@ class Link(Struct, eq=False):
 
 
 def calls_of(message: MessageRecord | None) -> list[tuple[str, str, int]]:
-    """Return the calls of a message with their ids, or their positions if they have none, in any order."""
-    return sorted((call.position or call.id, *call.content) for call in (message.calls if message is not None else ()))
+    """Return the calls of a message with their ids, in any order."""
+    return sorted((call.id, *call.content) for call in (message.calls if message is not None else ()))
 
 
 def ids_of(calls: Iterable[CallRecord]) -> set[str]:

@@ -105,9 +105,9 @@ def test_the_page_is_the_same_bytes_holds_its_figures_and_shows_markup_as_text(t
 def lost_call(path: Path) -> Path:
     """A response with two calls, and a request that sends only the first one and its result back."""
     asked = {"role": "user", "content": "Run both."}
-    response = json.loads(body("f", "g"))
+    response = json.loads(body("f", "g").replace("call_", "call_a4Kd9Xw2_"))
     kept = {**response["choices"][0]["message"], "tool_calls": response["choices"][0]["message"]["tool_calls"][:1]}
-    history = [asked, kept, {"role": "tool", "tool_call_id": "call_0", "content": MARKUP}]
+    history = [asked, kept, {"role": "tool", "tool_call_id": "call_a4Kd9Xw2_0", "content": MARKUP}]
     return write_rows(
         path,
         row(json.dumps(response), request={"model": "m", "messages": [asked]}),
@@ -119,9 +119,9 @@ def test_a_lost_call_is_marked_in_a_small_conversation(tmp_path: Path) -> None:
     text = Read(audit_page.render(audited(lost_call(tmp_path / "r.jsonl"))).decode()).text
     assert "The application dropped 1 of 2 client calls" in text
     words = " ".join(text.split())
-    assert "g (call_1) was dropped: the history omits it" in words
-    assert "Model g {} call_1 the lost call" in words
-    assert "Next request f {} call_0" in words
+    assert "g (call_a4Kd9Xw2_1) was dropped: the history omits it" in words
+    assert "Model g {} call_a4Kd9Xw2_1 the lost call" in words
+    assert "Next request f {} call_a4Kd9Xw2_0" in words
     assert "\u202e" not in text
 
 

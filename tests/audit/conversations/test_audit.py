@@ -25,7 +25,7 @@ def call(id: str) -> dict[str, Any]:
 
 def conversation(name: str, *, kept: int = 2) -> list[dict[str, Any]]:
     """Two exchanges: two calls, of which the application keeps some, and an answer."""
-    ids = [f"call_{name}_1", f"call_{name}_2"]
+    ids = [f"call_{name}4Kd9Xw2_1", f"call_{name}4Kd9Xw2_2"]
     asked = {"role": "user", "content": f"Run {name}."}
     calls = [call(id) for id in ids]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
@@ -52,15 +52,15 @@ def test_a_dropped_call_is_reported_with_both_places(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "log.jsonl", *conversation("a"), *conversation("b", kept=1))
     (finding,) = findings(path)
     expected = {"code": "dropped-in-fact", "response_place": f"{path}:3", "request_place": f"{path}:4"}
-    expected |= {"call_id": "call_b_2", "request_shows": "calls: call_b_1; results: call_b_1"}
+    expected |= {"call_id": "call_b4Kd9Xw2_2", "request_shows": "calls: call_b4Kd9Xw2_1; results: call_b4Kd9Xw2_1"}
     assert {name: finding[name] for name in expected} == expected
-    assert "call_b_2 f {}" in finding["response_shows"]
+    assert "call_b4Kd9Xw2_2 f {}" in finding["response_shows"]
     assert [(line["role"], line["id"], line["mark"]) for line in finding["lines"]] == [
         ("user", None, ""),
-        ("model", "call_b_1", ""),
-        ("model", "call_b_2", "subject"),
-        ("application", "call_b_1", ""),
-        ("tool", "call_b_1", ""),
+        ("model", "call_b4Kd9Xw2_1", ""),
+        ("model", "call_b4Kd9Xw2_2", "subject"),
+        ("application", "call_b4Kd9Xw2_1", ""),
+        ("tool", "call_b4Kd9Xw2_1", ""),
     ]
 
 
@@ -71,7 +71,10 @@ def test_a_dropped_call_can_fail_the_audit_and_is_printed_above_the_policies(tmp
     assert "--fail-on dropped-in-fact: found 1" in lost.stderr
     text = lost.stdout
     assert text.index("What the application did") < text.index("What each policy would do")
-    assert ("calls with one result" in text, "f (call_a_2) was dropped: the history omits it" in text) == (True, True)
+    assert ("calls with one result" in text, "f (call_a4Kd9Xw2_2) was dropped: the history omits it" in text) == (
+        True,
+        True,
+    )
     assert "What the application did" not in run(write_rows(tmp_path / "log.jsonl", row(chat_body("f")))).stdout
 
 

@@ -57,14 +57,14 @@ def test_a_conversation_without_ids_is_linked_and_its_lost_exchanges_accuse_no_c
         assert audited([*kept]).findings == []
 
 
-def test_the_message_about_a_result_of_no_call_names_its_tool_or_says_that_it_has_no_id() -> None:
-    for results, message in (
-        ([*RESULTS, RESULTS[1]], "a further result of f belongs to no call of the conversation"),
-        ([RESULTS[0], {"functionResponse": {"name": "g", "response": {}}}], "a result names no id"),
+def test_a_result_of_no_call_is_a_second_one_of_its_tool_or_has_no_id() -> None:
+    for results, code, message in (
+        ([*RESULTS, RESULTS[1]], "answered-twice", "_0_1) has a further result"),
+        ([RESULTS[0], {"functionResponse": {"name": "g", "response": {}}}], "unknown-call-answered", "names no id"),
     ):
         history = [ASKED, {"role": "model", "parts": CALLS}, {"role": "user", "parts": results}]
         [found] = audited([exchange([ASKED], "r1"), exchange(history, "r2", [])]).findings
-        assert found.code == "unknown-call-answered"
+        assert found.code == code
         assert message in found.message
         written = write_request(read_request({"contents": history}, WIRE), "openai.chat")
         assert "a result that belongs to no call" in [loss.message for loss in written.losses]
@@ -96,8 +96,6 @@ def ollama_history(cities: list[str], results: list[str]) -> list[Body]:
         (["Faro", "Porto"], ["dry", "wet"], []),
         (["Porto", "Faro"], ["wet", "dry"], []),
         (["Faro", "Porto"], ["dry"], ["dropped-in-fact"]),
-        (["Faro"], ["dry"], ["dropped-in-fact"]),
-        (["Faro", "Lagos"], ["dry", "wet"], ["arguments-altered"]),
     ],
 )
 def test_an_agent_that_leaves_the_ids_out_is_judged(cities: list[str], results: list[str], expected: list[str]) -> None:
@@ -110,3 +108,23 @@ def test_an_agent_that_leaves_the_ids_out_is_judged(cities: list[str], results: 
     assert [finding.code for finding in report.findings] == expected
     assert (figures.linked, figures.calls, figures.answered) == (2, 3, 3 - len(expected))
     assert figures.unjudged == {}
+
+
+@pytest.mark.parametrize(("cities", "results"), [(["Faro"], ["dry"]), (["Faro", "Lagos"], ["dry", "wet"])])
+def test_other_calls_without_ids_are_only_noted(cities: list[str], results: list[str]) -> None:
+    calls = [ollama_call("Faro", id="call_a1b2c3d4"), ollama_call("Porto", id="call_e5f6g7h8")]
+    report = audited([ollama_exchange(calls=calls), ollama_exchange(*ollama_history(cities, results))])
+    assert [finding.code for finding in report.findings] == ["calls-differ"]
+    assert report.wires["ollama.chat"].unjudged == {"ambiguous": 2}
+
+
+def test_a_call_of_gemini_that_is_left_out_is_the_one_that_is_named() -> None:
+    calls: list[Body] = [{"functionCall": {"name": "f", "args": {"x": number}}} for number in range(3)]
+    calls[0]["thoughtSignature"] = "c2lnbmVkQnlHZW1pbmk="
+    asked, kept = exchange([ASKED], "r1", calls), [calls[0], calls[2]]
+    for results, expected in ((RESULTS, []), ([*RESULTS, RESULTS[1]], ["answered-twice"])):
+        history = [ASKED, {"role": "model", "parts": kept}, {"role": "user", "parts": results}]
+        report = audited([asked, exchange(history, "r2", [])])
+        assert sorted(finding.code for finding in report.findings) == [*expected, "dropped-in-fact"]
+        (dropped,) = [finding for finding in report.findings if finding.code == "dropped-in-fact"]
+        assert "_0_1) was dropped: the history omits it" in dropped.message

@@ -95,5 +95,5 @@ def test_a_provider_answers_an_agent_with_a_defect_which_is_convicted(
     assert not difference(surface, play(servers, surface, script, stream=stream, edit=edit), code, count)
 
 
-def test_every_code_has_an_agent_with_its_defect() -> None:
-    assert {code for code, *_ in _DEFECTS} == set(CODES)
+def test_every_defect_has_an_agent() -> None:
+    assert {code for code, *_ in _DEFECTS} == CODES.keys() - {"calls-differ"}  # which is no conviction

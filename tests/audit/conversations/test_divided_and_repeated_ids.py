@@ -89,14 +89,16 @@ def test_runs_of_one_question_with_counted_ids_are_kept_apart(runs: int, order: 
     assert figures.answered == figures.calls
 
 
-def test_a_defect_that_fits_several_runs_is_not_judged() -> None:
+def test_other_calls_without_a_drawn_id_are_only_noted_as_they_can_be_of_another_session() -> None:
     (one, _), (other, continued) = counted(0, 2), counted(1, 2)
     request = {**continued[0], "messages": [*continued[0]["messages"][:-1]]}
     request["messages"][1] = CHAT.turn(CHAT.call("call_0", run=2))[0]
-    report = audited(CHAT.wire, one, other, (request, continued[1]))
-    assert codes(report) == []
-    assert report.wires[CHAT.wire].unjudged["ambiguous"] == 2
-    assert codes(audited(CHAT.wire, one, (request, continued[1]))) == ["arguments-altered", "dropped-in-fact"]
+    for known in ([one], [one, other]):
+        report = audited(CHAT.wire, *known, (request, continued[1]))
+        figures = report.wires[CHAT.wire]
+        assert (codes(report), figures.linked, figures.unjudged["ambiguous"]) == (["calls-differ"], 0, 2)
+        report = audited(CHAT.wire, *known, (request, continued[1]), counted(0, 2)[1], counted(1, 2)[1])
+        assert (codes(report), figures.accused) == ([], 0)  # the responses have their continuations
 
 
 def test_a_call_with_a_counted_id_is_convicted_in_its_conversation() -> None:
@@ -104,8 +106,7 @@ def test_a_call_with_a_counted_id_is_convicted_in_its_conversation() -> None:
         made = [counted(0, 2, f"Is it dry in {number}?") for number in range(conversations)]
         seconds: list[Exchange] = []
         for _, (request, response) in made:
-            asked, _, result, _ = request["messages"]
-            seconds.append((CHAT.request(asked, *CHAT.turn(CHAT.call("call_0", run=0)), result), response))
+            seconds.append((CHAT.request(*request["messages"][:-1]), response))
         report = audited(CHAT.wire, *(first for first, _ in made), *seconds)
         assert report.wires[CHAT.wire].findings == {"dropped-in-fact": conversations}
         places = [(finding.response_place, finding.request_place) for finding in report.findings]
@@ -125,11 +126,19 @@ def test_the_same_first_call_does_not_link_two_conversations() -> None:
 
 def test_a_counted_id_in_another_conversation_does_not_revoke_a_finding() -> None:
     dropping, other = counted(0, 2, "Is it dry?"), counted(1, 2, "Is it wet?")
-    asked, _, result, _ = dropping[1][0]["messages"]
-    defective = (CHAT.request(asked, *CHAT.turn(CHAT.call("call_0", run=0)), result), dropping[1][1])
+    defective = (CHAT.request(*dropping[1][0]["messages"][:-1]), dropping[1][1])
     later = (CHAT.request({"role": "user", "content": "Is it cold?"}), other[0][1])
     report = audited(CHAT.wire, other[0], dropping[0], defective, other[1], later)
     assert codes(report) == ["dropped-in-fact"]
+
+
+def test_an_id_that_a_mock_repeats_links_no_request_to_a_later_response() -> None:
+    history = [QUESTION, *CHAT.turn(CHAT.call(ONE, x=1)), CHAT.result(ONE)]
+    answer = CHAT.response([{"role": "assistant", "content": "Dry."}])
+    for question, x, linked in ((QUESTION, 1, 1), (QUESTION, 2, 0), ({"role": "user", "content": "Is it wet?"}, 1, 0)):
+        later = (CHAT.request(question), CHAT.response(CHAT.turn(CHAT.call(ONE, x=x))))
+        report = audited(CHAT.wire, (CHAT.request(*history), answer), later)
+        assert (codes(report), report.wires[CHAT.wire].linked) == ([], linked)
 
 
 def reference(id: str) -> Body:

@@ -59,7 +59,7 @@ def reasoning(sealed: str) -> dict[str, Any]:
 def test_reasoning_that_was_encrypted_again_is_not_lost() -> None:
     item, again = reasoning("gAAAA-item"), reasoning("gAAAA-again")
     answer: dict[str, Any] = {"object": "response", "status": "completed"}
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.output_item.done", "output_index": 1, "item": CALL},
         {"type": "response.completed", "response": answer | {"output": [again, CALL]}},

@@ -47,13 +47,13 @@ def _user(text: str) -> Any:
 
 def _calls(*names: str) -> Any:
     calls = [
-        {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}} for name in names
+        {"id": f"call_a4Kd9Xw2_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}} for name in names
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
 def _result(name: str) -> Any:
-    return {"role": "tool", "tool_call_id": f"call_{name}", "content": f"result of {name}"}
+    return {"role": "tool", "tool_call_id": f"call_a4Kd9Xw2_{name}", "content": f"result of {name}"}
 
 
 def _conversation(judgement: Judgement) -> list[JudgedFinding]:
@@ -71,9 +71,9 @@ def test_a_call_that_the_application_drops_is_found_with_the_next_request_and_re
     late = traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT)
     assert not _conversation(first)
     (finding,) = _conversation(second)
-    assert (finding.code, finding.exchange, finding.call_id) == ("dropped-in-fact", 1, "call_act")
+    assert (finding.code, finding.exchange, finding.call_id) == ("dropped-in-fact", 1, "call_a4Kd9Xw2_act")
     assert (second.conversation, second.continues) == (1, 1)
-    assert [(revoked.number, revoked.call_id) for revoked in late.revoked] == [(2, "call_act")]
+    assert [(revoked.number, revoked.call_id) for revoked in late.revoked] == [(2, "call_a4Kd9Xw2_act")]
     write(first)
     write(second)
     (line,) = lines
