@@ -96,4 +96,4 @@ def test_a_provider_answers_an_agent_with_a_defect_which_is_convicted(
 
 
 def test_every_defect_has_an_agent() -> None:
-    assert {code for code, *_ in _DEFECTS} == CODES.keys() - {"calls-differ"}  # which is no conviction
+    assert {code for code, *_ in _DEFECTS} == CODES.keys() - {"calls-differ"}  # which does not accuse

@@ -47,7 +47,8 @@ def _user(text: str) -> Any:
 
 def _calls(*names: str) -> Any:
     calls = [
-        {"id": f"call_a4Kd9Xw2_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}} for name in names
+        {"id": f"call_a4Kd9Xw2_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for name in names
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
