@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from toolparity.cassettes.regular_files import must_be_regular
 from toolparity.cassettes.sources import FilePart, Problem, split_files
 from toolparity.cassettes.sources.files import is_folder, position_of
 from toolparity.cassettes.workers import rare_collections
@@ -117,6 +118,7 @@ def _replaced(target: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces ``target`` if no error occurs. Raises ReportNotWritten."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
+        must_be_regular(target)
         with temporary.open("wb") as file:
             yield file
         temporary.replace(target)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolparity.cassettes.cli import exits, options
 from toolparity.normalizer.model import Policy
+
+if TYPE_CHECKING:
+    from ..proxy.observer import Observer
 
 
 @click.command(name="proxy", epilog=exits.EPILOG)
@@ -38,9 +43,19 @@ from toolparity.normalizer.model import Policy
     metavar="PATH",
     help="Record the exchanges, scrubbed: into a file of JSON lines (.jsonl), or into a folder of cassettes.",
 )
+@click.option(
+    "--drain",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long open exchanges may continue after SIGTERM or an interrupt; a second signal ends them.",
+)
 @click.option("--spans", is_flag=True, help="Make OpenTelemetry spans, for example under opentelemetry-instrument.")
 @click.option("--json", "as_data", is_flag=True, help="Write each exchange as a line of JSON.")
+@click.pass_context
 def command(
+    ctx: click.Context,
     *,
     upstream: str,
     host: str,
@@ -52,10 +67,11 @@ def command(
     policy: Policy,
     limit: int | None,
     record: Path | None,
+    drain: int,
     spans: bool,
     as_data: bool,
 ) -> None:
-    """Pass requests to a provider unchanged, and report what is wrong with the traffic, until interrupted.
+    """Pass requests to a provider unchanged, and report what is wrong with the traffic, until SIGTERM or an interrupt.
 
     Point the base URL of an application at the first address that this command prints. Everything passes at once and
     byte for byte. A copy of each exchange is judged in another process; a fault there never reaches the traffic.
@@ -78,6 +94,7 @@ def command(
     from ..proxy.observer import Observer
     from ..proxy.page import application
     from ..proxy.server import Addresses, ProxyServer, gauges
+    from ..proxy.stopping import StopSignals
 
     addresses = Addresses(host, port, page_port, frozenset(name.lower() for name in names))
     if not addresses.local and not allow_remote:
@@ -99,6 +116,7 @@ def command(
 
         sinks.append(Spans(upstream))
     observer = Observer(sinks, JudgeOptions(policy, limit), record=None if record is None else str(record))
+    received = None
     try:
         with observer:
             server = ProxyServer(
@@ -108,13 +126,25 @@ def command(
                 addresses,
                 on_stop=feed.close,
                 transport=NegotiatingTransport(http2=not http1),
+                drain=drain,
             )
             metrics.recorded = observer.recorded
             metrics.gauges = gauges(server, observer)
             click.echo(f"{server.url}\t{upstream}", err=True)
             click.echo(f"{server.page_url}\tpage; interrupt to stop", err=True)
-            server.run()
+            with StopSignals(server.stop) as signals:
+                server.run()
+                observer.close()
+            received = signals.received
     finally:
-        if record is not None:
-            results = ", ".join(f"{result}: {count:,}" for result, count in sorted(observer.recorded.items()))
-            click.echo(f"{record}: {results or 'nothing to record'}", err=True)
+        _summarize(observer, record)
+    if received == signal.SIGINT:
+        ctx.exit(exits.INTERRUPTED)
+
+
+def _summarize(observer: Observer, record: Path | None) -> None:
+    """Print how many exchanges passed, how many were recorded, and why others were not."""
+    click.echo(f"exchanges: {observer.exchanges:,}", err=True)
+    if record is not None:
+        results = ", ".join(f"{result}: {count:,}" for result, count in sorted(observer.recorded.items()))
+        click.echo(f"{record}: {results or 'nothing to record'}", err=True)

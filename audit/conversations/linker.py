@@ -82,7 +82,8 @@ class Linker:
             link = Link(same, child, position, position, choice=_choice_of(same, message))
             if not message.calls:
                 return other_ids or link
-            other_ids = other_ids or link
+            if link.replaced_ids:
+                other_ids = other_ids or link
         if other_ids is not None:
             return other_ids
         return self._by_results(child, messages) or self._by_prefix(child, messages) or uncertain

@@ -22,11 +22,11 @@ Task = Callable[[ExchangeCopy], bytes]
 
 def _judge(options: str) -> Task:
     from .judge import Judge
-    from .judgement import JudgeOptions
+    from .judgement import JudgeOptions, shown
 
     judge = Judge(msgspec.json.decode(options, type=JudgeOptions))
     encode = msgspec.msgpack.Encoder().encode
-    return lambda copy: encode(judge(copy))
+    return lambda copy: encode(shown(judge(copy)))
 
 
 def _record(options: str) -> Task:
@@ -42,7 +42,8 @@ TASKS: dict[str, Callable[[str], Task]] = {"judge": _judge, "record": _record}
 
 def main(name: str, options: str) -> None:
     """Process exchanges until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the proxy ends its workers
+    for number in (signal.SIGINT, signal.SIGTERM):  # a supervisor may send them to all processes of the proxy
+        signal.signal(number, signal.SIG_IGN)
     # Whatever a library prints must not get between the results.
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -19,8 +19,8 @@ from .headers import RawHeaders
 _log = logging.getLogger(__name__)
 
 #: How an exchange ended. "complete": with the end of the response. "client-left": the client closed its side before.
-#: "upstream-broke": the response broke off. "unreached": there was no response.
-Ending = Literal["complete", "client-left", "upstream-broke", "unreached"]
+#: "upstream-broke": the response broke off. "unreached": there was no response. "proxy-stopped": the proxy was stopped.
+Ending = Literal["complete", "client-left", "upstream-broke", "unreached", "proxy-stopped"]
 #: Why the bodies were not copied: they exceed the limit of one exchange, or the memory for all copies.
 Skipped = Literal["too-large", "out-of-memory"]
 

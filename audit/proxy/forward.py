@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -19,7 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from toolparity.normalizer import json_codec
 
-from .headers import end_to_end, to_upstream, value_of
+from .headers import end_to_end, has_two_lengths, to_upstream, value_of
+from .transport import ClientLeft
 
 _log = logging.getLogger(__name__)
 
@@ -50,19 +51,23 @@ class Upstream(NamedTuple):
         return parts.hostname in ("127.0.0.1", "localhost", "::1") and (parts.port or 80) == port
 
 
-class ClientLeft(Exception):
-    """The client closed its connection in the middle of its request."""
-
-
 class Forwarder:
-    """The application. ``hosts``: the names by which clients may address it, None for any."""
+    """The application. ``hosts``: the names by which clients may address it, None for any.
+
+    ``on_stop``: called when the server cancels an exchange.
+    """
 
     def __init__(
-        self, upstream: Upstream, transport: httpx2.AsyncBaseTransport, hosts: Collection[str] | None = None
+        self,
+        upstream: Upstream,
+        transport: httpx2.AsyncBaseTransport,
+        hosts: Collection[str] | None = None,
+        on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._upstream = upstream
         self._transport = transport
         self._hosts = hosts
+        self._on_stop = on_stop
         self.open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,6 +77,9 @@ class Forwarder:
             return
         if _path(scope) is None:
             await _refuse(send, 400, "unsupported-target", "the target of the request is neither a path nor a URL")
+            return
+        if (value_of(scope["headers"], b"upgrade") or "").lower() == "websocket":
+            await _refuse(send, 501, "websocket", "WebSockets do not pass; connect the client to the provider itself")
             return
         self.open += 1
         try:
@@ -85,6 +93,9 @@ class Forwarder:
         leaving = asyncio.ensure_future(body.client_left())
         try:
             await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._on_stop()
+            raise
         finally:
             for task in (relaying, leaving):
                 task.cancel()
@@ -106,6 +117,8 @@ class Forwarder:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         try:
             headers = list(end_to_end(response.headers.raw))
+            if has_two_lengths(scope["headers"]):
+                headers.append((b"connection", b"close"))
             await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
             async for piece in response.stream:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})

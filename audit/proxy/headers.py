@@ -32,6 +32,15 @@ def to_upstream(headers: Iterable[tuple[bytes, bytes]], host: bytes) -> RawHeade
     return [(b"host", host), *forwarded]
 
 
+def has_two_lengths(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return whether a request has a length and a transfer coding, after which its connection must be closed.
+
+    RFC 9112, section 6.1: another server could take the length for the one that counts.
+    """
+    names = {name.lower() for name, _ in headers}
+    return {b"content-length", b"transfer-encoding"} <= names
+
+
 def value_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
     """Return the first value of a field, or None."""
     return next((value.decode("latin-1") for field, value in headers if field.lower() == name), None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer.findings import Severity
 from toolparity.normalizer.model import Policy
+from toolparity.reports.escape import visible
 
 from ..conversations import Line
 from .copies import Ending, ExchangeCopy, Skipped
@@ -95,6 +97,23 @@ class Judgement(Struct):
     continues: int | None = None
     revoked: list[RevokedFinding] = []
     lines: list[Line] = []
+
+
+def shown(judgement: Judgement) -> Judgement:
+    """Return a judgement whose texts cannot forge a line, control a terminal or reverse the direction of writing.
+
+    Models, tools, names of paths and ids come from others. Line breaks remain in excerpts only.
+    """
+    plain = msgspec.to_builtins(judgement)
+    return msgspec.convert(_visible(plain) | {"lines": _visible(plain["lines"], "\n")}, Judgement)
+
+
+def _visible(value: Any, keep: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _visible(member, keep) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_visible(member, keep) for member in value]
+    return visible(value, keep) if isinstance(value, str) else value
 
 
 def judgement_of(copy: ExchangeCopy, unjudged: Unjudged | None = None) -> Judgement:

@@ -1,4 +1,4 @@
-"""Judgements as lines: readable text for findings, or JSON for everything."""
+"""Judgements as lines: readable text for findings, or JSON for everything. See `judgement.shown` for their texts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _BROKEN = {
     "client-left": "the client left before the end of the response",
     "upstream-broke": "the upstream broke off the response",
     "unreached": "no response from the upstream",
+    "proxy-stopped": "the proxy was stopped before the end of the response",
 }
 
 
@@ -35,7 +36,7 @@ class TextLines:
         for finding in judgement.findings:
             if finding.severity != "info":
                 about = "" if finding.exchange is None else f" (response of #{finding.exchange})"
-                self._write(f"{place}: {finding.severity}: {finding.code}: {_one_line(finding.message)}{about}")
+                self._write(f"{place}: {finding.severity}: {finding.code}: {finding.message}{about}")
         for revoked in judgement.revoked:
             self._write(f"{place}: revokes {revoked.code} of #{revoked.number}: {revoked.call_id} is answered here")
 
@@ -49,8 +50,3 @@ class JsonLines:
 
     def __call__(self, judgement: Judgement) -> None:
         self._write(self._encode(judgement).decode())
-
-
-def _one_line(text: str) -> str:
-    """Return text without line ends and control characters, which could forge other lines."""
-    return "".join(char if char.isprintable() else " " for char in text)

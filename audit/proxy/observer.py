@@ -6,7 +6,6 @@ reason.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ from msgspec import Struct
 from .copies import Copying, ExchangeCopy, MemoryBudget
 from .delivery import Delivery, Sink
 from .headers import RawHeaders
-from .judgement import Judgement, JudgeOptions, Unjudged, judgement_of
+from .judgement import Judgement, JudgeOptions, Unjudged, judgement_of, shown
 from .worker import Worker
 
 
@@ -26,8 +25,8 @@ class Limits(Struct, frozen=True):
     """The bounds of the observer. ``exchange``: bytes of the bodies of one exchange. ``memory``: bytes of all copies.
 
     ``waiting``: exchanges in the queue of a worker. ``seconds``: the longest that a worker may take for an exchange.
-    ``undelivered``: judgements that wait for the sinks. ``closing``: how long `Observer.close` waits for each queue, in
-    seconds.
+    ``undelivered``: judgements that wait for the sinks. ``closing``: how long `Observer.close` waits for the workers,
+    and then for the sinks, in seconds.
     """
 
     exchange: int = 16 << 20
@@ -41,8 +40,8 @@ class Limits(Struct, frozen=True):
 class Observer:
     """Observes exchanges until it is closed, as a context manager. Threads may share it.
 
-    ``record``: where to record exchanges, see `recording.RecordOptions`. ``recorded``: how many were recorded, and how
-    many were not, by reason.
+    ``exchanges``: how many began. ``record``: where to record exchanges, see `recording.RecordOptions`. ``recorded``:
+    how many were recorded, and how many were not, by reason.
     """
 
     def __init__(
@@ -55,7 +54,8 @@ class Observer:
     ) -> None:
         self._limits = limits or Limits()
         self._delivery = Delivery(sinks, self._limits.undelivered)
-        self._numbers = itertools.count(1)
+        self.exchanges = 0
+        self._lock = threading.Lock()
         self.budget = MemoryBudget(self._limits.memory)
         self._encode = msgspec.msgpack.Encoder().encode
         self.judge = self._worker("judge", options or JudgeOptions(), self._judged)
@@ -75,14 +75,18 @@ class Observer:
 
     def begin(self, method: str, url: str, headers: RawHeaders) -> Copying:
         """Begin to copy an exchange."""
-        copy = ExchangeCopy(next(self._numbers), time.time(), method, url, headers)
+        with self._lock:
+            self.exchanges += 1
+            number = self.exchanges
+        copy = ExchangeCopy(number, time.time(), method, url, headers)
         return Copying(copy, self._limits.exchange, self.budget, self._done)
 
     def close(self) -> None:
         """Judge what is waiting, within the time limit, and stop the workers."""
-        for worker in (self.judge, self.recorder):
+        end = time.monotonic() + self._limits.closing
+        for worker in (self.recorder, self.judge):
             if worker is not None:
-                worker.close(self._limits.closing)
+                worker.close(end - time.monotonic())
         self._delivery.close(self._limits.closing)
 
     def _worker(self, task: str, options: object, finished: Callable[[_Held, bytes | None], None]) -> Worker[_Held]:
@@ -101,7 +105,7 @@ class Observer:
         if reason is None and not self.judge.offer(held):
             reason = "queue-full"
         if reason is not None:
-            self._delivery.put(judgement_of(copy, reason))
+            self._delivery.put(shown(judgement_of(copy, reason)))
             held.release()
         if self.recorder is not None:
             self._record(held)
@@ -123,7 +127,7 @@ class Observer:
     def _judged(self, held: _Held, result: bytes | None) -> None:
         held.release()
         if result is None:
-            self._delivery.put(judgement_of(held.copy, "worker-lost"))
+            self._delivery.put(shown(judgement_of(held.copy, "worker-lost")))
         else:
             self._delivery.put(msgspec.msgpack.decode(result, type=Judgement))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import sys
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from .transport import AsyncObservedTransport
 LOOPBACK = "127.0.0.1"
 #: The names by which clients on this machine address it.
 LOCAL_NAMES = frozenset(("127.0.0.1", "localhost", "[::1]"))
+#: For how many seconds open exchanges may continue by default. `docker stop` kills the process after 10.
+DRAIN = 8
 #: The most bytes of a request's header section.
 _LARGEST_HEAD = 256 << 10
 #: How often the server looks whether it is to stop, in seconds.
@@ -42,12 +45,19 @@ class Addresses(Struct, frozen=True):
         return self.host in ("127.0.0.1", "localhost", "::1")
 
 
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, which end the process before the observer has written everything."""
+
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
+        return contextlib.nullcontext()
+
+
 class ProxyServer:
     """A proxy. Its addresses are bound when it is made, so that clients can connect before `run`.
 
     ``page``: the application at the second address. ``on_stop``: called when the server is to stop, so that the page
     ends its streams. ``transport``: sends the requests, by default in the version of HTTP that the upstream offers.
-    Raises ServerNotStarted.
+    ``drain``: for how many seconds open exchanges may continue after `stop`. Raises ServerNotStarted.
     """
 
     def __init__(
@@ -58,10 +68,12 @@ class ProxyServer:
         addresses: Addresses,
         on_stop: Callable[[], None] = lambda: None,
         transport: httpx2.AsyncBaseTransport | None = None,
+        drain: int = DRAIN,
     ) -> None:
         names = LOCAL_NAMES | {addresses.host} | addresses.names
         self._transport = AsyncObservedTransport(observer, transport or NegotiatingTransport())
-        self.forwarder = Forwarder(upstream, self._transport, names if addresses.local or addresses.names else None)
+        hosts = names if addresses.local or addresses.names else None
+        self.forwarder = Forwarder(upstream, self._transport, hosts, on_stop=self._transport.stop)
         self._page = page
         self._on_stop = on_stop
         self._traffic_socket = _listening(addresses.host, addresses.port)
@@ -86,13 +98,13 @@ class ProxyServer:
             server_header=False,
             date_header=False,
             timeout_keep_alive=600,
-            timeout_graceful_shutdown=5,
+            timeout_graceful_shutdown=drain,
             h11_max_incomplete_event_size=_LARGEST_HEAD,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
 
     def run(self) -> None:
-        """Serve until `stop`, or until SIGINT or SIGTERM if this is the main thread."""
+        """Serve until `stop`."""
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(self._serve())
 
@@ -106,9 +118,10 @@ class ProxyServer:
             self._traffic_socket.close()
             self._page_socket.close()
 
-    def stop(self) -> None:
-        """End `run`."""
+    def stop(self, at_once: bool = False) -> None:
+        """End `run`, when the open exchanges have passed, or at once."""
         self._server.should_exit = True
+        self._server.force_exit = at_once
 
     async def _announce_stop(self) -> None:
         while not self._server.should_exit:

@@ -10,7 +10,7 @@ Bodies are copied as they are on the wire, compressed or not, piece by piece and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Generic, TypeVar
 
 import httpx2
@@ -19,6 +19,10 @@ from .copies import Copying, Ending
 from .observer import Observer
 
 Stream = TypeVar("Stream", httpx2.SyncByteStream, httpx2.AsyncByteStream)
+
+
+class ClientLeft(Exception):
+    """The client closed its connection in the middle of its request."""
 
 
 class ObservedTransport(httpx2.BaseTransport):
@@ -37,7 +41,7 @@ class ObservedTransport(httpx2.BaseTransport):
         try:
             response = self._transport.handle_request(_with(request, _RequestBody(request.stream, copying)))
         except BaseException as error:
-            copying.end(_unanswered(error))
+            copying.end("client-left" if _left(error) else "unreached")
             raise
         copying.response(response.status_code, response.headers.raw)
         assert isinstance(response.stream, httpx2.SyncByteStream)
@@ -54,6 +58,14 @@ class AsyncObservedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, observer: Observer, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self._observer = observer
         self._transport = httpx2.AsyncHTTPTransport() if transport is None else transport
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Note that exchanges that end before their response from now on do so because the proxy is stopped."""
+        self._stopped = True
+
+    def _cut(self) -> Ending:
+        return "proxy-stopped" if self._stopped else "client-left"
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         copying = self._observer.begin(request.method, _address(request), request.headers.raw)
@@ -63,11 +75,11 @@ class AsyncObservedTransport(httpx2.AsyncBaseTransport):
                 _with(request, _AsyncRequestBody(request.stream, copying))
             )
         except BaseException as error:
-            copying.end(_unanswered(error))
+            copying.end(self._cut() if _left(error) else "unreached")
             raise
         copying.response(response.status_code, response.headers.raw)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _AsyncResponseBody(response.stream, copying)
+        response.stream = _AsyncResponseBody(response.stream, copying, self._cut)
         return response
 
     async def aclose(self) -> None:
@@ -119,6 +131,10 @@ class _ResponseBody(_Copied[httpx2.SyncByteStream], httpx2.SyncByteStream):
 
 
 class _AsyncResponseBody(_Copied[httpx2.AsyncByteStream], httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, copying: Copying, cut: Callable[[], Ending]) -> None:
+        super().__init__(stream, copying)
+        self._cut = cut
+
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for data in self._stream:
@@ -130,7 +146,7 @@ class _AsyncResponseBody(_Copied[httpx2.AsyncByteStream], httpx2.AsyncByteStream
         self._copying.end("complete")
 
     async def aclose(self) -> None:
-        self._copying.end("client-left")
+        self._copying.end(self._cut())
         await self._stream.aclose()
 
 
@@ -148,6 +164,11 @@ def _address(request: httpx2.Request) -> str:
     return str(request.url.copy_with(raw_path=b"/")).rstrip("/") + bytes(target).decode("latin-1")
 
 
-def _unanswered(error: BaseException) -> Ending:
-    left = isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt))
-    return "client-left" if left else "unreached"
+def _left(error: BaseException) -> bool:
+    """Return whether the request ended because of the client. A transport can wrap the error of the request's body."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (ClientLeft, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

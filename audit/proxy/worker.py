@@ -24,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 #: How often the time limit of the current item is checked, in seconds.
 _CHECKED_EVERY = 0.5
+#: The least time that a worker gets to finish its queue, in seconds.
+_LEAST_SECONDS = 0.5
 
 
 class Worker(Generic[Item]):
@@ -51,6 +53,7 @@ class Worker(Generic[Item]):
         self._process: subprocess.Popen[bytes] | None = None
         self._busy_since: float | None = None
         self._closed = threading.Event()
+        self._abandoned = threading.Event()
         self.restarts = 0
         self._thread = threading.Thread(target=self._run, name=f"proxy-{arguments[0]}", daemon=True)
         self._watch = threading.Thread(target=self._check_time, name=f"proxy-{arguments[0]}-time", daemon=True)
@@ -79,19 +82,28 @@ class Worker(Generic[Item]):
         return True
 
     def close(self, seconds: float) -> None:
-        """Let the worker finish its queue, for at most ``seconds``, and stop it."""
+        """Let the worker finish its queue, for at most ``seconds``, and stop it. What is left has no result."""
         self._closed.set()
+        end = time.monotonic() + max(seconds, _LEAST_SECONDS)
         with contextlib.suppress(queue.Full):
-            self._waiting.put(None, timeout=seconds)
-        self._thread.join(seconds)
+            self._waiting.put(None, timeout=end - time.monotonic())
+        self._thread.join(max(end - time.monotonic(), 0))
+        self._abandoned.set()
         self._stop()
+        self._thread.join()
         self._watch.join()
+
+    def _next(self) -> Item | None:
+        try:
+            return self._waiting.get(block=not self._abandoned.is_set())
+        except queue.Empty:
+            return None
 
     def _run(self) -> None:
         self._start()
-        while (item := self._waiting.get()) is not None:
+        while (item := self._next()) is not None:
             self._busy_since = time.monotonic()
-            result = self._result(item)
+            result = None if self._abandoned.is_set() else self._result(item)
             self._busy_since = None
             try:
                 self._finished(item, result)

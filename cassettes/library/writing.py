@@ -21,6 +21,7 @@ from toolparity.normalizer.errors import ToolparityError
 
 from .. import structured
 from ..errors import CassetteNotWritten, SecretsLeft
+from ..regular_files import must_be_regular
 from . import files, safe_yaml
 from .provenance import KEY, Provenance, digest
 from .provenance import read as parse_provenance
@@ -139,6 +140,7 @@ def replace(path: Path, content: bytes, checks: Iterable[Check] = (), may_replac
     lock keeps our other writers out between this check and the replacement.
     """
     try:
+        must_be_regular(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         with _draft(path) as (draft, descriptor):

@@ -82,7 +82,7 @@ function add(judgement) {
   item.dataset.number = judgement.number;
   const time = new Date(judgement.started * 1000).toLocaleTimeString();
   const ended = { "complete": "", "client-left": ", the client left", "upstream-broke": ", the upstream broke off",
-    "unreached": ", no response" }[judgement.ending];
+    "unreached": ", no response", "proxy-stopped": ", the proxy was stopped" }[judgement.ending];
   const status = judgement.status === null ? "" : ` · ${judgement.status}`;
   const judged = judgement.unjudged ? ` · not judged: ${judgement.unjudged}` : "";
   item.append(element("p", "quiet small", `#${judgement.number} · ${time}${status} · ${judgement.seconds.toFixed(2)} s${ended}${judged}`));

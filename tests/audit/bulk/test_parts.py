@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import zipfile
 from collections.abc import Callable
@@ -41,6 +42,14 @@ def failure(*args: str | Path) -> str:
     assert result.exit_code == 4, result.output
     (line,) = result.stderr.splitlines()
     return line
+
+
+def test_a_part_takes_the_place_of_no_device_or_pipe(corpus: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target in (pipe, Path("/dev/full")):
+        assert "it is not a regular file" in failure("part", "-o", target, corpus)
+        assert not target.is_file()
 
 
 def merged(folder: Path, *parts: Path) -> dict[str, bytes]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.audit.proxy.conftest import PATIENCE, ScriptedUpstream
+from tests.audit.proxy.conftest import PATIENCE, Peer, ScriptedUpstream
 from tests.audit.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from tests.support.programs import interruptible
 from toolparity.cassettes.sources import Exchange, read
@@ -46,7 +47,10 @@ def test_a_used_port_is_an_error_of_one_line() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_the_command_prints_no_credential_and_an_interrupt_completes_its_recording(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["SIGINT", "SIGTERM"])
+def test_the_command_prints_no_credential_and_a_signal_completes_its_recording(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     path = tmp_path / "traffic.jsonl"
     with ScriptedUpstream(answer) as upstream:
         addresses = ["--upstream", upstream.url, "--port", "0", "--page-port", "0"]
@@ -60,14 +64,46 @@ def test_the_command_prints_no_credential_and_an_interrupt_completes_its_recordi
                 next(pieces)
                 ask(url)
                 line = process.stdout.readline()
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
                 rest = b"".join(pieces)  # ends, because the proxy ends the stream
             output, errors = process.communicate(timeout=PATIENCE)
     assert b"event: reset" not in rest
     assert json.loads(line)["status"] == 200
-    assert process.returncode in (0, 130)
+    assert process.returncode == code
     assert "Traceback" not in errors
     for secret in (KEY, COOKIE, QUERY):
         assert secret not in line + output + errors
-    assert f"{path}: recorded: 1" in errors
+    assert f"exchanges: 1\n{path}: recorded: 1" in errors
     assert [item.wire for item in read(path) if isinstance(item, Exchange)] == ["openai.chat"]
+
+
+@pytest.mark.parametrize("drain", [0, 30])
+def test_a_stream_may_end_while_the_proxy_stops_and_one_that_is_cut_is_recorded(tmp_path: Path, drain: int) -> None:
+    path, end = tmp_path / "traffic.jsonl", threading.Event()
+
+    def slow(peer: Peer) -> None:
+        chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": None}]}
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        peer.send(f"data: {json.dumps(chunk)}\n\n".encode())
+        end.wait(PATIENCE)
+        peer.send(b"data: [DONE]\n\n")
+
+    with ScriptedUpstream(slow) as upstream:
+        addresses = ["--upstream", upstream.url, "--port", "0", "--page-port", "0", "--drain", str(drain)]
+        command = [sys.executable, "-m", "toolparity", "proxy", *addresses, "--json", "--record", str(path)]
+        with interruptible(command) as process:
+            assert process.stderr is not None
+            url = process.stderr.readline().split("\t")[0] + "/v1/chat/completions"
+            request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+            with httpx2.stream("POST", url, json=request, timeout=PATIENCE) as response:
+                pieces = response.iter_bytes()
+                received = next(pieces)
+                process.send_signal(signal.SIGTERM)
+                if drain:
+                    end.set()
+                    received += b"".join(pieces)
+                output, errors = process.communicate(timeout=PATIENCE)
+                end.set()
+    assert b"[DONE]" in received or not drain
+    assert json.loads(output)["ending"] == ("complete" if drain else "proxy-stopped")
+    assert (process.returncode, f"{path}: recorded: 1" in errors, "Traceback" in errors) == (0, True, False)

@@ -27,6 +27,7 @@ _QUESTION = {"role": "user", "content": "What is the weather in <b>Lisbon</b> an
 def _answer(peer: Peer) -> None:
     messages = json_codec.decode(peer.body)["messages"]
     data = (chat_body("look", "act") if len(messages) == 1 else chat_body(id="chatcmpl-2")).encode()
+    data = data.replace(b"call_", b"call_a4Kd9Xw2_")
     peer.send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n")
     peer.send(b"content-length: %d\r\n\r\n%b" % (len(data), data))
 
@@ -49,9 +50,9 @@ def _ask(proxy: Proxied, *more: Any) -> None:
 
 def _drop(proxy: Proxied) -> None:
     """Answer one of two calls."""
-    calls = [{"id": "call_0", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    calls = [{"id": "call_a4Kd9Xw2_0", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
     kept = {"role": "assistant", "content": None, "tool_calls": calls}
-    _ask(proxy, kept, {"role": "tool", "tool_call_id": "call_0", "content": "sunny"})
+    _ask(proxy, kept, {"role": "tool", "tool_call_id": "call_a4Kd9Xw2_0", "content": "sunny"})
 
 
 Opens = Callable[..., Page]

@@ -166,6 +166,8 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_closes_the_connection
         with proxy.connection() as connection:
             connection.sendall(_POST.replace(b"length: 2", b"length: 9"))
         assert closed.wait(PATIENCE)
+        (judgement,) = proxy.judgements.wait(1)
+    assert judgement.ending == "client-left"
 
 
 def test_a_large_body_passes_in_both_directions_and_is_not_judged() -> None:
