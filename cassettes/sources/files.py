@@ -22,6 +22,8 @@ HEAD_BYTES = 64 * 1024
 STDIN = "-"
 _IGNORED = frozenset(("__pycache__", "node_modules"))
 _DIGITS = re.compile(r"(\d+)")
+#: The end of the name of a file that was rotated.
+_ROTATED = re.compile(r"[.-](?:\d+|\d{4}-\d\d-\d\d.*)\Z")
 
 
 class Opened:
@@ -121,11 +123,12 @@ def _readable_errors() -> Iterator[None]:
 
 
 def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """Yield (path, walked) for the file itself, or for every file with one of the suffixes below a directory, in order.
+    """Yield (path, walked) for the file itself, or for every file below a directory that its name permits, in order.
 
-    The order is that of the names, with numbers in them by value: 9.json comes before 10.json. Hidden files and
-    directories are skipped, and links to directories are not followed. Raises UnreadableSource if an object store does
-    not list its files.
+    A name permits it with one of the suffixes, also before the number or date of a rotation (`traffic.jsonl.1`), with
+    `.log`, or without a suffix (`000000.gz`). The order is that of the names, with numbers in them by value: 9.json
+    comes before 10.json. Hidden files and directories are skipped. Links to directories are not followed, but yielded,
+    as devices and pipes are: see `is_readable`. Raises UnreadableSource if an object store does not list its files.
     """
     if not is_folder(path):
         yield path, False
@@ -133,12 +136,18 @@ def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     remote = object_stores.is_url(path)
     for folder, directories, names in _walk_url(path) if remote else os.walk(path):
         directories[:] = sorted((d for d in directories if d not in _IGNORED and not d.startswith(".")), key=_order)
+        links = [d for d in directories if not remote and os.path.islink(os.path.join(folder, d))]
+        yield from ((os.path.join(folder, name), True) for name in links)
         for name in sorted(names, key=_order):
             path_found = f"{folder.rstrip('/')}/{name}" if remote else os.path.join(folder, name)
-            if name.startswith(".") or not plain_name(name).endswith(suffixes):
+            if name.startswith(".") or not _is_permitted(plain_name(name), suffixes):
                 continue
-            if remote or _is_file(path_found):
-                yield path_found, True
+            yield path_found, True
+
+
+def _is_permitted(name: str, suffixes: tuple[str, ...]) -> bool:
+    name = _ROTATED.sub("", name)
+    return name.endswith((*suffixes, ".log")) or "." not in name
 
 
 def _walk_url(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -185,8 +194,11 @@ def plain_name(path: str) -> str:
     return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
-def _is_file(path: str) -> bool:
+def is_readable(path: str) -> bool:
+    """Return whether a path found in a directory is a file: reading a pipe or a device might never end."""
+    if object_stores.is_url(path):
+        return True
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # reading a pipe or a device might never end
+        return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
         return False

@@ -8,7 +8,7 @@ from ..errors import UnreadableSource
 from . import logs, recordings, tables
 from .files import Opened, opened, plain_name
 
-#: File suffix -> reader. A walk through a directory takes only files with these suffixes.
+#: File suffix -> reader. A walk through a directory takes files with these suffixes, see `files.walk`.
 SUFFIXES: dict[str, str] = {
     ".jsonl": "lines",
     ".ndjson": "lines",
@@ -39,7 +39,10 @@ FORMATS: dict[str, str] = {
 #: Text found only in traffic: the top of a cassette, HAR file or recording, members of an answer, stream events.
 _TRAFFIC = re.compile(
     rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
-    rb"""|"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|frames)"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
+    rb"""|"frames"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
+    # In JSON inside a text, quotes are escaped.
+    rb"""|\\*"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|candidates|functionCall|finishReason)\\*"\s*:"""
+    rb"""|\\*"(?:toolUse|stopReason|done_reason|toolCalls|tool_plan|requires_action)\\*"\s*:"""
     rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
     re.MULTILINE | re.DOTALL,

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.body_splitter import responses
-from toolparity.normalizer.wires.shapes import whole_wire
 
 from ..errors import UnreadableSource
-from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, xai_proto
+from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, wrapping, xai_proto
 from .entries import problem_of
 from .files import Opened
 from .model import Exchange, FilePart, Problem, ReadItem
@@ -27,9 +26,6 @@ MEMBERS: dict[str, _Reads] = {
 }
 
 _KEYS = tuple(MEMBERS)
-
-#: Members under which an export wraps its list of entries.
-_WRAPPERS = ("data", "observations", "runs", "items", "results", "spans")
 
 
 def line_items(part: FilePart, number: int, line: bytes, wire: str | None) -> Iterator[ReadItem]:
@@ -122,9 +118,9 @@ def _parts(data: bytes, wire: str | None) -> list[bytes]:
     """Return the bytes of each entry: of each response, or of each element of a list that an export wraps."""
     parts = responses(data, wire)
     item = _json_object(parts[0]) if len(parts) == 1 else None
-    if item is None or whole_wire(item) is not None:
+    if item is None or recordings.is_entry(item):
         return parts
-    for name in _WRAPPERS:
+    for name in wrapping.MEMBERS:
         entries = item.get(name)
         if isinstance(entries, list) and any(isinstance(entry, dict) for entry in entries):
             return [json_codec.encode(entry) for entry in entries]
@@ -134,7 +130,8 @@ def _parts(data: bytes, wire: str | None) -> list[bytes]:
 def _part(source: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body."""
     item = _json_object(data)
-    if item is not None and (recordings.is_row(item) or logs.format_of(item) is not None):
+    is_row = item is not None and (recordings.is_row(item) or logs.format_of(item) is not None)
+    if is_row or (item is not None and wrapping.entries(item, recordings.is_entry)):
         return recordings.documents(source, None, data, wire)
     return iter((http.single_body(source, None, data, wire),))
 

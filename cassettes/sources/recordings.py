@@ -21,7 +21,7 @@ from toolparity.normalizer.wires.registry import specs
 from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 
 from ..errors import UnreadableSource
-from . import logs, request_response_rows
+from . import logs, request_response_rows, wrapping
 from .bodies import from_base64
 from .entries import problem_of
 from .http import is_stream, single_body, wire_of
@@ -64,9 +64,9 @@ def looks_like_rows(head: bytes) -> bool:
     if not items:
         # The line is longer than the head. Quotes inside a string would be escaped.
         return any(map(_KEY.search, texts))
-    if any(is_row(item) or logs.format_of(item) for item in items):
+    if any(is_row(item) or logs.format_of(item) or wrapping.entries(item, is_entry) for item in items):
         return True
-    return all(whole_wire(item) is not None or is_error(item) for item in items)
+    return all(body_wire(item) is not None or is_error(item) for item in items)
 
 
 def has_lines(head: bytes) -> bool:
@@ -85,9 +85,19 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 def is_row(item: dict[str, Any]) -> bool:
     """Return whether a JSON object is a recording or a pair, not a wire's answer with members of these names."""
-    if whole_wire(item) is not None or event_wire(item) is not None:
+    if body_wire(item) is not None or event_wire(item) is not None:
         return False
     return any(key in item for key in _KEYS) or request_response_rows.claims(item)
+
+
+def body_wire(item: dict[str, Any]) -> str | None:
+    """Return the wire whose whole response a JSON object is, or None."""
+    return None if request_response_rows.has_both(item) else whole_wire(item)
+
+
+def is_entry(item: dict[str, Any]) -> bool:
+    """Return whether a JSON object is a recording, a pair, an entry of a log, or a whole body."""
+    return is_row(item) or logs.format_of(item) is not None or body_wire(item) is not None
 
 
 def exchanges(
@@ -112,7 +122,11 @@ def documents(
         yield _exchange(source, line, row, wire)
         return
     item = _object(data)
-    format = format or (None if whole_wire(item) is not None else logs.format_of(item))
+    if format is None and not is_entry(item) and (wrapped := wrapping.entries(item, is_entry)):
+        for entry in wrapped:
+            yield from documents(source, line, json_codec.encode(entry), wire)
+        return
+    format = format or (None if body_wire(item) is not None else logs.format_of(item))
     if format is not None:
         yield from logs.exchanges(format, source, line, item)
     else:
@@ -130,7 +144,7 @@ def _recording(data: bytes) -> RecordingRow | None:
 
 def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], wire: str | None) -> Exchange:
     """Read a recording, a pair, or a whole body. Raises UnreadableSource."""
-    if whole_wire(item) is not None or (is_error(item) and not is_row(item)):
+    if body_wire(item) is not None or (is_error(item) and not is_row(item)):
         return single_body(source, line, data, wire)
     if request_response_rows.claims(item):
         return request_response_rows.exchange(source, line, item, wire)

@@ -14,26 +14,35 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.limits import is_error
+from toolparity.normalizer.wires.shapes import event_wire
 
 from ..errors import UnreadableSource
 from . import http
 from .bodies import body_of, spelled
 from .http import address_of, method_of, optional_mapping, status_of
+from .logs import conversion
+from .logs.conversion import parsed
 from .model import Exchange
 
-#: Request member -> response member. The first pair that a row has is used.
-PAIRS = {
-    "request": "response",
-    "request_body": "response_body",
-    "req": "res",
-    "input": "output",
-}
+#: The members of request and response. The first pair that a row has is used.
+PAIRS = (
+    ("request", "response"),
+    ("request_body", "response_body"),
+    ("req", "res"),
+    ("input", "output"),
+    ("inputs", "output"),
+    ("inputs", "outputs"),
+    ("full_request", "full_response"),
+    ("request_payload", "response_payload"),
+    ("backendRequestBody", "backendResponseBody"),
+    ("requestBody", "responseBody"),
+)
 #: Members of a request or response body. A mapping with one of them is not an HTTP message.
 _ASKED = ("messages", "input", "contents", "tools", "model")
 _ANSWERED = ("choices", "output", "error")
 #: Members in which an HTTP message keeps its body, in a notation of `bodies.body_of` or as plain JSON.
 _SPELLED = ("parsed_body", "body_json", "body_blob")
-_BODY = ("body", "content", "json", "data")
+_BODY = ("body", "content", "json", "data", "inputBodyJson", "outputBodyJson")
 _ADDRESS = ("url", "uri", "endpoint")
 
 
@@ -43,12 +52,20 @@ def claims(item: dict[str, Any]) -> bool:
     return names is not None and (names[0] in item or _shows(item[names[1]]))
 
 
+def has_both(item: dict[str, Any]) -> bool:
+    """Return whether an object that looks like a response of a wire is a row: responses have no ``input``."""
+    return isinstance(item.get("output"), list) and "object" not in item and ("input" in item or "inputs" in item)
+
+
 def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | None = None) -> Exchange:
     """Read a row. ``wire``: the wire if the row does not show it. Raises UnreadableSource without a usable response."""
     names = _names(item)
     assert names is not None
-    request, response = _message(item.get(names[0]), _ASKED), _message(item[names[1]], _ANSWERED)
-    body = _body(response)
+    response = _message(item[names[1]], _ANSWERED)
+    if (converted := _converted(source, line, item.get(names[0]), response)) is not None:
+        converted.id = _text(item.get("id"))
+        return converted
+    request, body = _message(item.get(names[0]), _ASKED), _body(response)
     if not body:
         raise UnreadableSource(f"not a recording: {names[1]!r} is empty")
     url = next((url for name in _ADDRESS if (url := _text(item.get(name)))), None) or address_of(request)
@@ -95,8 +112,8 @@ def _asked_wire(request: Any, failure: dict[str, Any]) -> str | None:
 
 def _names(item: dict[str, Any]) -> tuple[str, str] | None:
     """Return the first pair that a row has, or else the first of which it has the response."""
-    both = (pair for pair in PAIRS.items() if all(name in item for name in pair))
-    return next(both, None) or next((pair for pair in PAIRS.items() if pair[1] in item), None)
+    both = (pair for pair in PAIRS if all(name in item for name in pair))
+    return next(both, None) or next((pair for pair in PAIRS if pair[1] in item), None)
 
 
 def _shows(response: Any) -> bool:
@@ -107,6 +124,14 @@ def _shows(response: Any) -> bool:
         return False
     value = http.parsed(body)
     return body is not None and (http.wire_of(body) is not None or (isinstance(value, dict) and is_error(value)))
+
+
+def _converted(source: str, line: int | None, request: Any, response: dict[str, Any]) -> Exchange | None:
+    """Return the exchange of a response that is part of a body: messages, choices, or items of Responses."""
+    value = next((parsed(response[name]) for name in _BODY if name in response), None)
+    if not conversion.is_part_of_body(value):
+        return None
+    return conversion.exchange(source, line, format="row", request=request, response=value)
 
 
 def _message(value: Any, members: tuple[str, ...]) -> dict[str, Any]:
@@ -124,6 +149,8 @@ def _body(message: dict[str, Any]) -> bytes | None:
         return spelled(value)
     if isinstance(value, dict) and not value.keys() - {"encoding", "string", "base64_string"}:
         return spelled(value)
+    if isinstance(value, list) and value and all(isinstance(event, dict) and event_wire(event) for event in value):
+        return b"".join(b"data: " + json_codec.encode(event) + b"\n\n" for event in value)
     if isinstance(value, list) and value and all(isinstance(event, str) for event in value):
         return spelled("".join(event if event.endswith("\n") else f"{event}\n\n" for event in value))
     return json_codec.encode(value)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import UnreadableSource
 from . import databases, lines, logs, recordings, tables
-from .files import Opened, opened, walk
+from .files import Opened, is_readable, opened, walk
 from .formats import FORMATS, SUFFIXES, reader_of, shows_traffic
 from .model import FilePart, Problem
 
@@ -40,6 +40,9 @@ def split_files(
         try:
             for path_found, walked in walk(path, tuple(SUFFIXES)):
                 empty = False
+                if walked and not is_readable(path_found):
+                    yield Problem(path_found, "neither a file nor a directory", fault=False)
+                    continue
                 try:
                     yield from _split(path_found, walked, part_bytes, format, columns, unpack)
                 except UnreadableSource as error:

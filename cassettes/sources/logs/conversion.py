@@ -37,7 +37,7 @@ def exchange(
     parsed. ``finish``: the stop reason of a response that is not a body. Raises UnreadableSource if the response has
     another form.
     """
-    request, response = parsed(request), parsed(response)
+    request, response = parsed(request), _whole(parsed(response))
     if isinstance(response, dict) and (wire := whole_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
     elif isinstance(response, dict) and is_error(response):
@@ -59,6 +59,29 @@ def exchange(
         body=json_codec.encode(body),
         provenance={"format": format},
     )
+
+
+def is_part_of_body(value: Any) -> bool:
+    """Return whether a response is a list of choices or messages, of which `exchange` makes a body."""
+    return _whole(value) is not value or (
+        isinstance(value, list) and any(isinstance(one, dict) and one.get("role") == "assistant" for one in value)
+    )
+
+
+def _whole(response: Any) -> Any:
+    """Return a body around choices of Chat Completions, or items of Responses; any other response unchanged."""
+    entries = [one for one in response if isinstance(one, dict)] if isinstance(response, list) else []
+    if entries and all(isinstance(one.get("message"), dict) and "finish_reason" in one for one in entries):
+        return {"object": "chat.completion", "choices": entries}
+    if any(_is_item(one) for one in entries):
+        return {"object": "response", "status": "completed", "output": entries}
+    return response
+
+
+def _is_item(one: dict[str, Any]) -> bool:
+    """Return whether an object is an item of Responses, such as a call."""
+    kind = text(one.get("type")) or ""
+    return kind.endswith("_call") and kind != "tool_call" and "role" not in one
 
 
 def parsed(value: Any) -> Any:
@@ -101,17 +124,43 @@ def _request(value: Any, model: Any, tools: Any, wire: str) -> dict[str, Any] | 
 
 
 def _completion(response: Any, id: Any, model: Any, usage: dict[str, Any] | None, finish: Any) -> dict[str, Any]:
-    """Return a body of Chat Completions for a message, the last of several messages, or text."""
+    """Return a body of Chat Completions for text, a message, or the last messages of the model in a list.
+
+    Several messages are choices if each has a stop reason, and else the parts of one.
+    """
     if isinstance(response, str):
-        message: dict[str, Any] = {"role": "assistant", "content": response}
+        answers: list[dict[str, Any]] = [{"role": "assistant", "content": response}]
     else:
-        messages = as_chat(response if isinstance(response, list) else [response])
-        answers = [message for message in messages if message.get("role") == "assistant"]
+        response = response if isinstance(response, list) else [response]
+        answers = _last_answers(as_chat(response))
         if not answers:
             raise UnreadableSource("the log entry has no response of a model")
-        message = answers[-1]
-    choice = {"index": 0, "message": message, "finish_reason": text(finish)}
-    body: dict[str, Any] = {"id": text(id), "object": "chat.completion", "model": text(model), "choices": [choice]}
+        ends = [one.get("finish_reason") for one in response if isinstance(one, dict)]
+        if len(answers) > 1 and not (len(ends) == len(answers) and all(ends)):  # these are parts, and not choices
+            answers = [_joined(answers)]
+    choices = [{"index": n, "message": message, "finish_reason": text(finish)} for n, message in enumerate(answers)]
+    body: dict[str, Any] = {"id": text(id), "object": "chat.completion", "model": text(model), "choices": choices}
     if usage:
         body["usage"] = usage
     return body
+
+
+def _last_answers(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the last messages of the model that directly follow each other."""
+    answers: list[dict[str, Any]] = []
+    for message in reversed(messages):
+        if message.get("role") == "assistant":
+            answers.insert(0, message)
+        elif answers:
+            break
+    return answers
+
+
+def _joined(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one message with the content and the calls of several."""
+    contents = [message.get("content") for message in messages]
+    texts = "".join(content for content in contents if isinstance(content, str))
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    calls = [call for message in messages for call in message.get("tool_calls") or ()]
+    content: Any = [*([{"type": "text", "text": texts}] if texts else []), *parts] if parts else texts or None
+    return {**messages[-1], "content": content, **({"tool_calls": calls} if calls else {})}

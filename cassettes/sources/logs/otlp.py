@@ -15,7 +15,7 @@ from typing import Any
 
 from ...errors import UnreadableSource
 from ..entries import listed, mapping, mappings, readable, word
-from ..model import Exchange, ReadItem
+from ..model import Exchange, Problem, ReadItem
 from . import spans
 
 #: How many spans may have messages whose response has not arrived.
@@ -35,6 +35,8 @@ class Reader:
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, list[Any]] = OrderedDict()
+        self._without: dict[str, Problem] = {}  # calls whose response can be in a log record
+        self._recorded: set[str] = set()
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
         """Yield the exchanges that a document completes, and a problem for each entry that cannot be read.
@@ -50,9 +52,12 @@ class Reader:
             for entry in _entries(item, *path):
                 yield from readable("otlp", source, line, read(source, line, entry))
 
-    def finish(self) -> Iterator[Exchange]:
-        """Yield nothing: messages without a response are requests that failed or are still running."""
-        return iter(())
+    def finish(self) -> Iterator[Problem]:
+        """Yield a problem for each call to a model whose messages are neither in its span nor in log records.
+
+        Messages without a response are requests that failed or are still running.
+        """
+        return (problem for span, problem in self._without.items() if span not in self._recorded)
 
     def _span(self, source: str, line: int | None, span: Any) -> Iterator[Exchange]:
         attributes = _attributes(_entry(span))
@@ -61,7 +66,11 @@ class Reader:
                 (word(event.get("name", ""), "the name of an event"), _attributes(event))
                 for event in mappings(span.get("events"), "events")
             ]
-            yield from spans.exchange(source, line, attributes, events)
+            try:
+                yield from spans.exchange(source, line, attributes, events)
+            except spans.WithoutMessages as error:
+                problem = Problem(source, error.what, error.hint, line)
+                self._without[f"{span.get('traceId')}/{span.get('spanId')}"] = problem
 
     def _record(self, source: str, line: int | None, record: Any) -> Iterator[Exchange]:
         record = _entry(record)
@@ -75,6 +84,8 @@ class Reader:
         body = _value(record.get("body"))
         body = {} if body is None else mapping(body, "the body of an event")
         span = f"{record.get('traceId')}/{record.get('spanId')}"
+        if name not in spans.EVENTS:
+            self._recorded.add(span)
         if name in spans.EVENTS:
             self._messages.setdefault(span, []).append((name, body))
             if len(self._messages) > _OPEN_SPANS:

@@ -2,7 +2,8 @@
 
 Contents are in ``gen_ai.input.messages`` and ``gen_ai.output.messages`` (new conventions), in events of the span (old
 ones), in ``gen_ai.prompt.0.role`` and so on (OpenLLMetry), in ``input.value`` and ``llm.input_messages.…``
-(OpenInference, which Phoenix uses), or in ``langfuse.observation.input`` (the SDK of Langfuse).
+(OpenInference, which Phoenix uses), in ``langfuse.observation.input`` (the SDK of Langfuse), or in
+``mlflow.spanInputs`` (MLflow).
 """
 
 from __future__ import annotations
@@ -29,10 +30,19 @@ CHOICE = "gen_ai.choice"
 #: The event of the new conventions that holds the same attributes as a span.
 DETAILS = "gen_ai.client.inference.operation.details"
 _OUTPUT = "gen_ai.output.messages"
-_PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.")
+_PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.", "mlflow.spanOutputs")
+
+#: Operations and kinds of spans that are calls to a model.
+_CALLS = frozenset(("chat", "generate_content", "text_completion", "completion", "LLM", "generation"))
+_KINDS = ("gen_ai.operation.name", "llm.request.type", "openinference.span.kind", "langfuse.observation.type")
+_CAPTURE = "let the instrumentation capture messages, as with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
 
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
 _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.system")
+
+
+class WithoutMessages(UnreadableSource):
+    """A span of a call to a model without the response, which log records can hold."""
 
 
 def is_model_span(attributes: dict[str, Any]) -> bool:
@@ -41,12 +51,17 @@ def is_model_span(attributes: dict[str, Any]) -> bool:
 
 
 def exchange(source: str, line: int | None, attributes: dict[str, Any], events: list[Any]) -> Iterator[Exchange]:
-    """Yield the exchange of a span, if the span holds a response. ``events``: (name, attributes) of its events."""
+    """Yield the exchange of a span. ``events``: (name, attributes) of its events.
+
+    Raises WithoutMessages if it is the span of a call to a model, and holds no response.
+    """
     for name, more in events:
         if name == DETAILS:
             attributes = {**attributes, **more}
     request, response, finish = _contents(attributes, events)
     if response in (None, "", []):
+        if _is_call(attributes):
+            raise WithoutMessages("a span of a model without its messages", hint=_CAPTURE)
         return
     yield conversion.exchange(
         source,
@@ -61,6 +76,11 @@ def exchange(source: str, line: int | None, attributes: dict[str, Any], events: 
         usage=_usage(attributes),
         finish=finish,
     )
+
+
+def _is_call(attributes: dict[str, Any]) -> bool:
+    """Return whether a span is a call to a model that did not fail, and not one of a tool, an agent or embeddings."""
+    return attributes.get("error.type") is None and any(attributes.get(name) in _CALLS for name in _KINDS)
 
 
 def message_of(role: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -82,9 +102,10 @@ def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, 
     if attributes.get("langfuse.observation.type") == "generation":
         response = parsed(attributes.get("langfuse.observation.output"))
         return parsed(attributes.get("langfuse.observation.input")), response, None
-    body = parsed(attributes.get("output.value"))
-    if isinstance(body, dict) and whole_wire(body) is not None:
-        return parsed(attributes.get("input.value")), body, None
+    for before, after in (("input.value", "output.value"), ("mlflow.spanInputs", "mlflow.spanOutputs")):
+        body = parsed(attributes.get(after))
+        if isinstance(body, dict) and whole_wire(body) is not None:
+            return parsed(attributes.get(before)), body, None
     for before, after in (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion")):
         if answers := _indexed(attributes, after):
             return _indexed(attributes, before), answers, text(answers[-1].get("finish_reason"))

@@ -1,0 +1,172 @@
+"""Entries inside the members of other tools, and responses that a log keeps as parts of a body.
+
+Each case has the calls that its text contains; every one is read, or the file has a problem.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolparity import normalize
+from toolparity.cassettes.sources import Exchange, Problem, read
+
+_ASKED = [{"role": "user", "content": "hi"}]
+_CALL = {"id": "call_a1B2c3D4", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+_MESSAGE = {"role": "assistant", "content": None, "tool_calls": [_CALL]}
+_CHOICE = {"index": 0, "finish_reason": "tool_calls", "message": _MESSAGE}
+_CHAT = {"object": "chat.completion", "choices": [_CHOICE]}
+_ROW = {"request": {"messages": _ASKED}, "response": _CHAT}
+_ITEMS = [
+    {"type": "reasoning", "id": "rs_1", "summary": []},
+    {"type": "function_call", "call_id": "call_a1B2c3D4", "name": "f", "arguments": "{}"},
+    {"type": "function_call", "call_id": "call_e5F6g7H8", "name": "g", "arguments": "{}"},
+]
+_GEMINI_ASKED = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+_GEMINI = {
+    "candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}, "finishReason": "STOP"}]
+}
+_USE = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+_ANTHROPIC = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "c",
+    "content": [_USE],
+    "stop_reason": "tool_use",
+}
+_CONVERSE = {
+    "output": {
+        "message": {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "f", "input": {}}}]}
+    },
+    "stopReason": "tool_use",
+    "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+}
+_EVENTS = [
+    {"type": "message_start", "message": {**_ANTHROPIC, "content": [], "stop_reason": None}},
+    {"type": "content_block_start", "index": 0, "content_block": _USE},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
+    {"type": "message_stop"},
+]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value)
+
+
+def _invocation(request: Any, response: Any) -> dict[str, Any]:
+    """An entry of the invocation log of Amazon Bedrock."""
+    sides = {"input": {"inputBodyJson": request}, "output": {"outputBodyJson": response, "outputTokenCount": 1}}
+    return {"schemaType": "ModelInvocationLog", "requestId": "r", "modelId": "m", **sides}
+
+
+def _span(**attributes: Any) -> dict[str, Any]:
+    return {"name": "chat", "context": {"trace_id": "1", "span_id": "2"}, "attributes": attributes}
+
+
+def _outputs(*finish: str) -> dict[str, Any]:
+    """A span with two messages of the model, each with a call; ``finish``: their stop reasons, if they are choices."""
+    calls: list[dict[str, Any]] = [{"type": "tool_call", "id": id, "name": "f", "arguments": {}} for id in ("call_1", "call_2")]
+    ends = [{"finish_reason": word} for word in finish] or [{}, {}]
+    messages = [{"role": "assistant", "parts": [call], **end} for call, end in zip(calls, ends, strict=True)]
+    return _span(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(messages)})
+
+
+def _generation(output: Any) -> dict[str, Any]:
+    return {"id": "1", "type": "GENERATION", "traceId": "t", "input": _ASKED, "output": output}
+
+
+#: Name -> the entry, its wire, and the number of its calls.
+CASES: dict[str, tuple[dict[str, Any], str, int]] = {
+    "parts of one response in a span": (_outputs(), "openai.chat", 2),
+    "choices in a span": (_outputs("tool_call", "tool_call"), "openai.chat", 2),
+    "items of Responses in Langfuse": (_generation(_ITEMS), "openai.responses", 2),
+    "text of items in Langfuse": (_generation(_text(_ITEMS)), "openai.responses", 2),
+    "a history that ends with a response": (_generation([*_ASKED, _MESSAGE]), "openai.chat", 1),
+    "messages as output": ({"input": _ASKED, "output": [_MESSAGE]}, "openai.chat", 1),
+    "choices as output": ({"input": _ASKED, "output": [_CHOICE]}, "openai.chat", 1),
+    "items as output": ({"input": _ASKED, "output": _ITEMS}, "openai.responses", 2),
+    "choices as response": ({"request": {"messages": _ASKED}, "response": [_CHOICE]}, "openai.chat", 1),
+    "Bedrock Converse": (_invocation({"messages": []}, _CONVERSE), "bedrock.converse", 1),
+    "Bedrock InvokeModel": (_invocation({"messages": _ASKED}, _ANTHROPIC), "anthropic.messages", 1),
+    "Bedrock stream of InvokeModel": (_invocation({"messages": _ASKED}, _EVENTS), "anthropic.messages", 1),
+    "Vertex row": ({"full_request": _GEMINI_ASKED, "full_response": _GEMINI}, "google.gemini", 1),
+    "Vertex row of texts": (
+        {"full_request": _text(_GEMINI_ASKED), "full_response": _text(_GEMINI)},
+        "google.gemini",
+        1,
+    ),
+    "Vertex payloads": (
+        {"request_payload": [_text(_GEMINI_ASKED)], "response_payload": [_text(_GEMINI)]},
+        "google.gemini",
+        1,
+    ),
+    "MLflow span": (
+        _span(**{"mlflow.spanInputs": _text({"messages": _ASKED}), "mlflow.spanOutputs": _text(_CHAT)}),
+        "openai.chat",
+        1,
+    ),
+    "Weave call": ({"op_name": "openai.chat", "inputs": {"messages": _ASKED}, "output": _CHAT}, "openai.chat", 1),
+    "container line": ({"log": _text(_ROW) + "\n", "stream": "stdout"}, "openai.chat", 1),
+    "Google Cloud entry": ({"insertId": "1", "jsonPayload": _ROW}, "openai.chat", 1),
+    "search hit": ({"_index": "i", "_source": _ROW}, "openai.chat", 1),
+    "search result": (
+        {"took": 1, "hits": {"total": 2, "hits": [{"_source": _ROW}, {"_source": _ROW}]}},
+        "openai.chat",
+        2,
+    ),
+    "CloudWatch event": ({"timestamp": 1, "message": _text(_invocation({}, _CONVERSE))}, "bedrock.converse", 1),
+    "Azure API Management": (
+        {"records": [{"properties": {"backendRequestBody": "{}", "backendResponseBody": _text(_CHAT)}}]},
+        "openai.chat",
+        1,
+    ),
+    "Datadog log": ({"message": "called", "attributes": _ROW}, "openai.chat", 1),
+}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+@pytest.mark.parametrize("case", CASES)
+def test_every_call_of_an_entry_is_read(case: str, suffix: str, tmp_path: Path) -> None:
+    entry, wire, calls = CASES[case]
+    (tmp_path / f"log{suffix}").write_text(_text(entry) + "\n")
+    items = list(read(tmp_path / f"log{suffix}"))
+    made = [item for item in items if isinstance(item, Exchange)]
+    assert (len(made), {item.wire for item in made}) == (len(items), {wire})
+    responses = [normalize(item.body or b"", wire) for item in made]  # type: ignore[arg-type]
+    assert sum(len(choice.calls) for response in responses for choice in response.choices) == calls
+
+
+def test_a_span_of_a_model_without_messages_is_a_problem_and_other_spans_are_not(tmp_path: Path) -> None:
+    chat, tool = ({"gen_ai.operation.name": name, "gen_ai.request.model": "m"} for name in ("chat", "execute_tool"))
+    failed = {**chat, "error.type": "timeout"}
+    for attributes, count in ((chat, 1), (tool, 0), (failed, 0)):
+        keys = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+        document = {
+            "resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", "attributes": keys}]}]}]
+        }
+        for name, entry in (("span.jsonl", _span(**attributes)), ("otlp.json", document)):
+            (tmp_path / name).write_text(_text(entry) + "\n")
+            problems = [item for item in read(tmp_path / name) if isinstance(item, Problem)]
+            assert len(problems) == count, (name, attributes)
+
+
+def test_files_of_a_directory_are_judged_by_their_content(tmp_path: Path) -> None:
+    for name in ("traffic.jsonl.1", "traffic.log", "traffic", "app.jsonl-2026-11-01"):
+        (tmp_path / name).write_text(_text(_ROW) + "\n")
+    for name, value in (("cli.json", {"toolCalls": [{"name": "f"}]}), ("text.json", {"a": _text({"candidates": []})})):
+        (tmp_path / name).write_text(_text(value))
+    (tmp_path / "LICENSE").write_text("MIT")
+    (tmp_path / "device.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    items = list(read(tmp_path))
+    names = {True: set[str](), False: set[str]()}
+    for item in items:
+        if isinstance(item, Problem):
+            names[item.fault].add(Path(item.source).name)
+    assert sum(isinstance(item, Exchange) for item in items) == 4
+    assert names == {True: {"cli.json", "text.json"}, False: {"LICENSE", "device.jsonl", "loop"}}
