@@ -70,7 +70,9 @@ def _span(**attributes: Any) -> dict[str, Any]:
 
 def _outputs(*finish: str) -> dict[str, Any]:
     """A span with two messages of the model, each with a call; ``finish``: their stop reasons, if they are choices."""
-    calls: list[dict[str, Any]] = [{"type": "tool_call", "id": id, "name": "f", "arguments": {}} for id in ("call_1", "call_2")]
+    calls: list[dict[str, Any]] = [
+        {"type": "tool_call", "id": id, "name": "f", "arguments": {}} for id in ("call_1", "call_2")
+    ]
     ends = [{"finish_reason": word} for word in finish] or [{}, {}]
     messages = [{"role": "assistant", "parts": [call], **end} for call, end in zip(calls, ends, strict=True)]
     return _span(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(messages)})
