@@ -1,8 +1,7 @@
 """Mutations that change no meaning: one table, each a small pure function that gives None where it does not apply.
 
-A mutation belongs to one of four layers, in which a chain applies them: the ``parts`` of an exchange (payloads of
-events, a body, or messages), the ``text`` that spells a payload, the ``frame`` around the payloads of a stream, and
-the ``cut`` of the bytes into pieces.
+A mutation changes the ``parts`` of an exchange (the payloads of its events, or its body), or the ``text`` that a
+payload is written as.
 """
 
 from __future__ import annotations
@@ -13,32 +12,21 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
+from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, SSE_WIRES
 
-from . import neutral_anthropic_messages as neutral_anthropic
-from . import neutral_cohere_chat as neutral_cohere
+from . import neutral_blocks, neutral_xai_grpc
 from . import neutral_openai_chat as neutral_chat
-from . import neutral_openai_responses as neutral_responses
-from . import neutral_xai_grpc as neutral_xai
 from .changes import copied, objects
 from .material import ADDED, Traffic, plainly, received, sent
 
-Layer = Literal["parts", "text", "frame", "cut"]
-JSON_WIRES = BYTE_WIRES
-#: The wires whose streams are lines of text.
-TEXT_STREAMS = (*SSE_WIRES, *LINE_WIRES)
-_BYTEWISE = 6_000
-
 
 class Mutation(NamedTuple):
-    """One row of the table. ``streams`` and ``bodies``: what it applies to. A chain takes one of a ``group``."""
+    """One row of the table. A chain takes one of a ``group``."""
 
     name: str
-    layer: Layer
+    layer: Literal["parts", "text"]
     apply: Callable[..., Any]
-    wires: tuple[str, ...] = JSON_WIRES
-    streams: bool = True
-    bodies: bool = True
+    wires: tuple[str, ...] = BYTE_WIRES
     group: str = ""
 
 
@@ -98,117 +86,6 @@ def rewritten_numbers(value: Any, chance: Random) -> str | None:
     )
 
 
-# The frame of a stream.
-
-
-def crlf(data: bytes, chance: Random) -> bytes:
-    return data.replace(b"\n", b"\r\n")
-
-
-def cr(data: bytes, chance: Random) -> bytes | None:
-    return None if b"\r" in data else data.replace(b"\n", b"\r")
-
-
-def mixed_newlines(data: bytes, chance: Random) -> bytes | None:
-    """Each line with another end. CR before LF would be one end: it is left out there."""
-    if b"\r" in data or not data.endswith(b"\n"):
-        return None
-    out = b""
-    for line in data.split(b"\n")[:-1]:
-        out += line + chance.choice([b"\r\n", b"\r"] if not line and out.endswith(b"\r") else [b"\n", b"\r\n", b"\r"])
-    return out
-
-
-def _between(data: bytes, chance: Random, *noise: bytes) -> bytes:
-    events = data.split(b"\n\n")
-    return b"".join(event + b"\n\n" + chance.choice(noise) for event in events[:-1]) + events[-1]
-
-
-def comments(data: bytes, chance: Random) -> bytes:
-    return b": begin\n\n" + _between(data, chance, b": OPENROUTER PROCESSING\n\n", b":\n\n", b":data: {}\n", b"")
-
-
-def comments_inside(data: bytes, chance: Random) -> bytes:
-    return re.sub(rb"^data: ", b": ping\ndata: ", data, flags=re.MULTILINE)
-
-
-def id_lines(data: bytes, chance: Random) -> bytes:
-    return re.sub(rb"^data: ", lambda m: b"id: %d\ndata: " % chance.randint(0, 99), data, flags=re.MULTILINE)
-
-
-def retry_lines(data: bytes, chance: Random) -> bytes:
-    return b"retry: 3000\n" + _between(data, chance, b"retry: 10\n\n", b"")
-
-
-def other_fields(data: bytes, chance: Random) -> bytes:
-    return re.sub(rb"^data: ", b"x-trace: 9\ndata: ", data, flags=re.MULTILINE)
-
-
-def byte_order_mark(data: bytes, chance: Random) -> bytes:
-    return b"\xef\xbb\xbf" + data
-
-
-def no_space(data: bytes, chance: Random) -> bytes:
-    return re.sub(rb"^(data|event): ", rb"\1:", data, flags=re.MULTILINE)
-
-
-def no_names(data: bytes, chance: Random) -> bytes | None:
-    return re.sub(rb"^event: .*\n", b"", data, flags=re.MULTILINE) if b"event: " in data else None
-
-
-def names(data: bytes, chance: Random) -> bytes | None:
-    """The name that the standard gives to events without one."""
-    return None if b"event: " in data else re.sub(rb"(\A|\n\n)data: ", rb"\1event: message\ndata: ", data)
-
-
-def more_blank_lines(data: bytes, chance: Random) -> bytes:
-    return b"\n" + data.replace(b"\n\n", b"\n" * chance.randint(2, 4)) + b"\n"
-
-
-def single_newlines(data: bytes, chance: Random) -> bytes:
-    return data.replace(b"\n\n", b"\n")
-
-
-def no_last_newline(data: bytes, chance: Random) -> bytes:
-    return data.rstrip(b"\n")
-
-
-def keep_alive_in_data(data: bytes, chance: Random) -> bytes:
-    return _between(data, chance, b"data: : keep-alive\n\n", b"data: \n\n", b"data:\n\n", b"event: ping\n\n")
-
-
-# The pieces.
-
-
-def anywhere(data: bytes, chance: Random) -> list[bytes]:
-    places = sorted(chance.randint(0, len(data)) for _ in range(chance.randint(1, 40)))
-    return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
-
-
-def byte_by_byte(data: bytes, chance: Random) -> list[bytes] | None:
-    return [data[at : at + 1] for at in range(len(data))] if len(data) < _BYTEWISE else None
-
-
-def inside_characters(data: bytes, chance: Random) -> list[bytes] | None:
-    """A cut before every byte that continues a character."""
-    if data.isascii():
-        return None
-    places = [at for at, byte in enumerate(data) if byte & 0xC0 == 0x80]
-    return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
-
-
-def at_lines(data: bytes, chance: Random) -> list[bytes]:
-    return data.splitlines(keepends=True)
-
-
-def empty_pieces(data: bytes, chance: Random) -> list[bytes]:
-    return [each for piece in anywhere(data, chance) for each in (b"", piece, b"")]
-
-
-def other_buffers(data: bytes, chance: Random) -> list[Any]:
-    return [bytearray(data[: len(data) // 2]), memoryview(data[len(data) // 2 :])]
-
-
 # The members of any JSON wire.
 
 
@@ -237,6 +114,20 @@ def no_nulls(traffic: Traffic, chance: Random) -> Traffic | None:
     return traffic._replace(parts=parts) if dropped else None
 
 
+def optional_members(traffic: Traffic, chance: Random) -> Traffic:
+    """Members that say nothing of the answer left out: roles, and refusals and logprobs without a value."""
+    parts = copied(traffic.parts)
+    for _, held in objects(parts, own=True):
+        if traffic.wire != "openai.responses":
+            held.pop("role", None)
+        if traffic.stream and traffic.wire == "openai.chat":
+            held.pop("object", None)
+        for name in ("refusal", "logprobs"):
+            if held.get(name) in (None, [], ""):
+                held.pop(name, None)
+    return traffic._replace(parts=parts)
+
+
 _COMMON = [
     Mutation("white space around every token", "text", spaced),
     Mutation("no white space", "text", compact),
@@ -245,37 +136,17 @@ _COMMON = [
     Mutation("slashes escaped", "text", slashes),
     Mutation("members in another order", "text", reordered),
     Mutation("fractions written otherwise", "text", rewritten_numbers),
-    Mutation("comments between events", "frame", comments, SSE_WIRES, bodies=False),
-    Mutation("comments inside events", "frame", comments_inside, SSE_WIRES, bodies=False),
-    Mutation("id lines", "frame", id_lines, SSE_WIRES, bodies=False),
-    Mutation("retry lines", "frame", retry_lines, SSE_WIRES, bodies=False),
-    Mutation("fields of another name", "frame", other_fields, SSE_WIRES, bodies=False),
-    Mutation("no space after the colon", "frame", no_space, SSE_WIRES, bodies=False),
-    Mutation("no event names", "frame", no_names, SSE_WIRES, bodies=False),
-    Mutation("event names", "frame", names, SSE_WIRES, bodies=False),
-    Mutation("keep-alives in data lines", "frame", keep_alive_in_data, SSE_WIRES, bodies=False, group="separation"),
-    Mutation("more blank lines", "frame", more_blank_lines, TEXT_STREAMS, bodies=False),
-    Mutation("no blank lines", "frame", single_newlines, SSE_WIRES, bodies=False, group="separation"),
-    Mutation("no newline at the end", "frame", no_last_newline, TEXT_STREAMS, bodies=False),
-    Mutation("CRLF", "frame", crlf, TEXT_STREAMS, bodies=False),
-    Mutation("CR", "frame", cr, SSE_WIRES, bodies=False),
-    Mutation("newlines of all kinds", "frame", mixed_newlines, SSE_WIRES, bodies=False),
-    Mutation("a byte order mark", "frame", byte_order_mark, TEXT_STREAMS),
-    Mutation("a byte order mark before a body", "frame", byte_order_mark, EVENT_STREAM_WIRES, streams=False),
-    Mutation("cut anywhere", "cut", anywhere, bodies=False),
-    Mutation("byte by byte", "cut", byte_by_byte, bodies=False),
-    Mutation("cut inside characters", "cut", inside_characters, bodies=False),
-    Mutation("line by line", "cut", at_lines, bodies=False),
-    Mutation("empty pieces", "cut", empty_pieces, bodies=False),
-    Mutation("other kinds of buffers", "cut", other_buffers, bodies=False),
     Mutation("unknown members", "parts", unknown_members),
     Mutation("null members", "parts", null_members),
     Mutation("no null members", "parts", no_nulls),
+    Mutation(
+        "no optional members", "parts", optional_members, ("openai.chat", "openai.responses", "anthropic.messages")
+    ),
 ]
 
 
 def _of(wire: str, table: dict[str, Callable[..., Any]]) -> list[Mutation]:
-    group = neutral_responses.SENT_ONCE
+    group = neutral_blocks.SENT_ONCE
     return [
         Mutation(name, "parts", apply, (wire,), group="once" if name in group else "") for name, apply in table.items()
     ]
@@ -293,22 +164,20 @@ def chained(table: list[Mutation], chance: Random) -> list[Mutation]:
 MUTATIONS: tuple[Mutation, ...] = (
     *_COMMON,
     *_of("openai.chat", neutral_chat.TABLE),
-    *_of("openai.responses", neutral_responses.TABLE),
-    *_of("anthropic.messages", neutral_anthropic.TABLE),
-    *_of("cohere.chat", neutral_cohere.TABLE),
-    *_of("xai.grpc", neutral_xai.TABLE),
+    *(mutation for wire, table in neutral_blocks.TABLES.items() for mutation in _of(wire, table)),
+    *_of("xai.grpc", neutral_xai_grpc.TABLE),
 )
 
 
 def applicable(traffic: Traffic) -> list[Mutation]:
-    """The mutations for the wire and the kind of an exchange."""
-    return [m for m in MUTATIONS if traffic.wire in m.wires and (m.streams if traffic.stream else m.bodies)]
+    """The mutations for the wire of an exchange."""
+    return [m for m in MUTATIONS if traffic.wire in m.wires]
 
 
 def mutated(traffic: Traffic, chain: list[Mutation], chance: Random) -> tuple[Any, list[str]]:
     """The response of an exchange after these mutations, and the names of those that applied.
 
-    They are applied in the order of the table: what looks for line feeds comes before what changes them.
+    They are applied in the order of the table. Of several mutations of the text the last one counts.
     """
     chain = sorted(chain, key=MUTATIONS.index)
     applied = []
@@ -319,32 +188,15 @@ def mutated(traffic: Traffic, chain: list[Mutation], chance: Random) -> tuple[An
             applied.append(mutation.name)
     if traffic.wire == "xai.grpc":
         return (received(traffic, traffic.parts) if applied else None), applied
-    data = sent(traffic, _speller(chain, chance, applied))
-    for mutation in (m for m in chain if m.layer == "frame"):
-        other = mutation.apply(data, chance)
-        if other is not None:
-            data = other
-            applied.append(mutation.name)
-    pieces: list[Any] = [data]
-    for mutation in (m for m in chain if m.layer == "cut"):
-        pieces_or_none = mutation.apply(data, chance)
-        if pieces_or_none is not None:
-            pieces = pieces_or_none
-            applied.append(mutation.name)
-    return (received(traffic, pieces) if applied else None), applied
-
-
-def _speller(chain: list[Mutation], chance: Random, applied: list[str]) -> Callable[[Any], str]:
-    """How payloads are written. Of several mutations of the text the last one that applies counts."""
     texts = [m for m in chain if m.layer == "text"][-1:]
 
     def spell(value: Any) -> str:
         for mutation in texts:
             text = mutation.apply(value, chance)
             if text is not None:
-                if mutation.name not in applied:
-                    applied.append(mutation.name)
+                applied.append(mutation.name)
                 return str(text)
         return plainly(value)
 
-    return spell
+    data = sent(traffic, spell)
+    return (received(traffic, [data]) if applied else None), list(dict.fromkeys(applied))

@@ -140,32 +140,6 @@ def _heads_alone(parts: list[Any], chance: Random) -> bool | None:
     return bool(found)
 
 
-def _interleaved(parts: list[Any], chance: Random) -> bool | None:
-    """The fragments of parallel calls in turn: all heads first, the arguments after them."""
-    mine = [at for at, _, choice, delta in chunks(parts) if delta.get("tool_calls")]
-    alone = all(
-        len(parts[at]["choices"]) == 1
-        and len(parts[at]["choices"][0]["delta"]["tool_calls"]) == 1
-        and not parts[at]["choices"][0].get("finish_reason")
-        and not parts[at].get("usage")
-        and not any(parts[at]["choices"][0]["delta"].get(word) for word in _WORDS)
-        for at in mine
-    )
-    groups: dict[Any, list[Any]] = {}
-    for at in mine:
-        choice = parts[at]["choices"][0]
-        groups.setdefault((choice.get("index"), choice["delta"]["tool_calls"][0]["index"]), []).append(parts[at])
-    if not alone or len(groups) < 2 or len(mine) != len(set(mine)):
-        return False
-    queues = list(groups.values())
-    ordered = [queue.pop(0) for queue in queues]
-    while any(queues):
-        ordered.append(chance.choice([queue for queue in queues if queue]).pop(0))
-    for at, part in zip(mine, ordered, strict=True):
-        parts[at] = part
-    return None
-
-
 def split_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
     """Words and arguments in more pieces."""
     if not traffic.stream:
@@ -200,40 +174,6 @@ def split_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
     return traffic._replace(parts=parts) if done else None
 
 
-def merged_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
-    """Neighbouring pieces of the same words in one."""
-    parts: list[Any] = []
-    done = False
-    for part in copied(traffic.parts):
-        last = parts[-1] if parts else None
-        here, before = _only_words(part), _only_words(last)
-        if here and before and here[0] == before[0] and last.keys() == part.keys() and chance.random() < 0.7:
-            last["choices"][0]["delta"][here[0]] = before[1] + here[1]
-            done = True
-        else:
-            parts.append(part)
-    return traffic._replace(parts=parts) if traffic.stream and done else None
-
-
-def _only_words(part: Any) -> tuple[str, str] | None:
-    """Member and words of a chunk that holds nothing else."""
-    choices = part.get("choices") if isinstance(part, dict) else None
-    if (
-        not choices
-        or len(choices) > 1
-        or part.get("usage")
-        or choices[0].get("finish_reason")
-        or choices[0].get("logprobs")
-    ):
-        return None
-    delta = choices[0].get("delta") or {}
-    given = {name: value for name, value in delta.items() if value not in (None, "", []) and name != "role"}
-    if len(given) != 1 or choices[0].get("index") != 0:
-        return None
-    name, value = next(iter(given.items()))
-    return (name, value) if name in _WORDS and isinstance(value, str) else None
-
-
 def empty_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
     """Chunks that say nothing, between others."""
     first = next((part for part in traffic.parts if isinstance(part, dict) and part.get("choices")), None)
@@ -264,6 +204,22 @@ def roles(traffic: Traffic, chance: Random) -> Traffic | None:
     return traffic._replace(parts=parts) if traffic.stream else None
 
 
+def empty_members(traffic: Traffic, chance: Random) -> Traffic | None:
+    """Members that others send empty: no calls, no refusal, a legacy call without a name."""
+    if traffic.stream:
+        return None
+    parts = copied(traffic.parts)
+    for choice in parts[0].get("choices") or ():
+        message = choice.get("message")
+        if isinstance(message, dict):
+            message.setdefault("tool_calls", chance.choice([None, []]))
+            message.setdefault("refusal", chance.choice([None, ""]))
+            message.setdefault("function_call", chance.choice([None, {"name": "", "arguments": ""}]))
+            if message.get("tool_calls") and not message.get("content"):
+                message["content"] = chance.choice([None, ""])
+    return traffic._replace(parts=parts)
+
+
 def repeated_ends(traffic: Traffic, chance: Random) -> Traffic | None:
     """The stop reason, the figures and the sentinel twice."""
     parts: list[Any] = []
@@ -289,40 +245,6 @@ def no_sentinel(traffic: Traffic, chance: Random) -> Traffic | None:
     return traffic._replace(parts=[part for part in traffic.parts if part != DONE])
 
 
-def left_out_members(traffic: Traffic, chance: Random) -> Traffic:
-    """Members that say nothing of the answer left out: the kind of the object, the role, empty logprobs."""
-    parts = copied(traffic.parts)
-    for part in parts:
-        if isinstance(part, dict):
-            if traffic.stream:
-                part.pop("object", None)
-            for choice in part.get("choices") or ():
-                for message in (choice.get("delta"), choice.get("message")):
-                    if isinstance(message, dict):
-                        message.pop("role", None)
-                        if not message.get("refusal"):
-                            message.pop("refusal", None)
-                if choice.get("logprobs") is None:
-                    choice.pop("logprobs", None)
-    return traffic._replace(parts=parts)
-
-
-def empty_members(traffic: Traffic, chance: Random) -> Traffic | None:
-    """Members that others send empty: no calls, no refusal, a legacy call without a name."""
-    if traffic.stream:
-        return None
-    parts = copied(traffic.parts)
-    for choice in parts[0].get("choices") or ():
-        message = choice.get("message")
-        if isinstance(message, dict):
-            message.setdefault("tool_calls", chance.choice([None, []]))
-            message.setdefault("refusal", chance.choice([None, ""]))
-            message.setdefault("function_call", chance.choice([None, {"name": "", "arguments": ""}]))
-            if message.get("tool_calls") and not message.get("content"):
-                message["content"] = chance.choice([None, ""])
-    return traffic._replace(parts=parts)
-
-
 def shuffled_choices(traffic: Traffic, chance: Random) -> Traffic | None:
     """Several choices in another order, each with its index."""
     if traffic.stream or len(traffic.parts[0].get("choices") or ()) < 2:
@@ -342,14 +264,11 @@ TABLE: dict[str, Callable[..., Any]] = {
     "no type on any fragment": _with_calls(_no_types),
     "no indexes": _with_calls(_no_indexes),
     "heads without arguments": _with_calls(_heads_alone),
-    "parallel calls in turn": _with_calls(_interleaved),
     "deltas split": split_deltas,
-    "deltas merged": merged_deltas,
     "empty deltas": empty_deltas,
     "a role in every delta": roles,
+    "empty members": empty_members,
     "ends repeated": repeated_ends,
     "no sentinel": no_sentinel,
-    "optional members left out": left_out_members,
-    "empty members": empty_members,
     "choices in another order": shuffled_choices,
 }
