@@ -35,11 +35,17 @@ from toolparity.normalizer.model import (
 from toolparity.normalizer.wires.registry import spec
 
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
+#: Providers of a wire whose rules or members differ from those of its owner.
+_OTHERS = ("mistral", "xai", "deepseek", "groq", "openrouter", "ollama")
+TARGETS = [*PROVIDERS.items(), ("openai.responses", "xai"), *(("openai.chat", provider) for provider in _OTHERS)]
 IMAGE = MediaPart("image", "image/png", data="AAAA")
 
 
 def user(text: str = "hi") -> User:
     return User([TextPart(text)])
+
+
+CONTINUED = user("continue")
 
 
 def call(id: str, name: str = "f", **more: Any) -> ToolCall:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from msgspec.structs import replace
-
 from tests.normalizer.history.views import Statement, statements, value
 from toolparity import Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from toolparity.normalizer.conversation import (
@@ -145,18 +143,3 @@ def _parts(turn: Any) -> list[Any]:
     if isinstance(turn, (User, System)):
         return turn.parts
     return [part for result in turn.results for part in result.parts] if isinstance(turn, ToolResults) else []
-
-
-def with_canonical_names(request: Request, encoded: Encoded) -> Request:
-    """Return a request that was read from what was written, with the canonical ids and names."""
-
-    def turn(given: Any) -> Any:
-        if isinstance(given, Assistant):
-            return replace(given, response=encoded.restored(given.response))
-        if isinstance(given, ToolResults):
-            results = [replace(r, call_id=encoded.ids.get(r.call_id, r.call_id)) for r in given.results]
-            return replace(given, results=results)
-        return given
-
-    tools = [replace(tool, name=encoded.names.get(tool.name, tool.name)) for tool in request.tools]
-    return replace(request, messages=[turn(one) for one in request.messages], tools=tools)

@@ -1,10 +1,9 @@
-"""Everything that a request contains arrives at its target or is reported as a loss."""
+"""Losses are reported: of results, names, limits and models. For each member see `test_every_member.py`."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Stop, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.model_owners import vendor_of, vendors
@@ -35,24 +33,6 @@ from toolparity.normalizer.wires.registry import spec
 #: A request of each wire with nearly every documented member.
 REQUESTS: dict[Wire, Any] = json.loads(Path(__file__).with_name("full_requests.json").read_text("utf-8"))
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
-Place = tuple[str | int, ...]
-
-
-def members(value: Any, path: Place = ()) -> Iterator[Place]:
-    """Yield the path of every member and every item inside a JSON value, outer ones first."""
-    if isinstance(value, (dict, list)):
-        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield (*path, step)
-            yield from members(inner, (*path, step))
-
-
-def without(body: dict[str, Any], path: Place) -> dict[str, Any]:
-    changed = copy.deepcopy(body)
-    inner: Any = changed
-    for step in path[:-1]:
-        inner = inner[step]
-    del inner[path[-1]]
-    return changed
 
 
 def written(body: dict[str, Any], source: Wire, target: Wire) -> tuple[Any, list[str]]:
@@ -63,74 +43,6 @@ def written(body: dict[str, Any], source: Wire, target: Wire) -> tuple[Any, list
     if target == "xai.grpc":
         result = MessageToDict(result, preserving_proto_field_name=True)
     return result, sorted(f"{loss.code}: {loss.message}" for loss in encoded.losses)
-
-
-def silent(source: Wire, target: Wire) -> set[str]:
-    """Return the members that change neither the target's body nor the losses.
-
-    Members of a value that was reported as lost are lost with it.
-    """
-    body = REQUESTS[source]
-    arrived, losses = written(body, source, target)
-    reported: list[Place] = []
-    found: set[str] = set()
-    for path in members(body):
-        if any(path[: len(outer)] == outer for outer in reported):
-            continue
-        try:
-            body_without, losses_without = written(without(body, path), source, target)
-        except ToolparityError:
-            continue  # the request requires it
-        if body_without == arrived and losses_without == losses:
-            found.add(".".join("*" if isinstance(step, int) else step for step in path))
-        elif body_without == arrived:
-            reported.append(path)
-    return found
-
-
-#: Members that make no difference, and why.
-REDUNDANT = {
-    "type": "the members beside it determine it",
-    "id": "only the wire of an item needs its id",
-    "status": "only the wire of an item needs its status",
-    "index": "the calls of a history have an order",
-    "tool_name": "the call of the result has this name",
-    "tool_call_id": "a result without an id belongs to the next open call, and the results are in order",
-}
-#: The same for single places.
-PLACES = {
-    "input.*.content.*.detail": "only its provider has the image, and a note replaces it",
-    "tools.*.strict": "False is what a missing member means at the target",
-    "tools.*.function.parameters": "an object without properties is what a missing schema means",
-    "messages.*.content.*.image.format": "the first bytes of the image determine it",
-    "messages.*.content.*.toolResult.content.*.image.format": "the first bytes of the image determine it",
-    "messages.*.content.*.source.media_type": "the first bytes of the image determine it",
-    "messages.*.content.*.content.*.source.media_type": "the first bytes of the image determine it",
-    "input.*.content.*.mime_type": "the first bytes of the image determine it",
-    "input.*.result.*.mime_type": "the first bytes of the image determine it",
-    "contents.*.parts.*.inlineData.mimeType": "the first bytes of the image determine it",
-    "contents.*.parts.*.functionResponse.parts.*.inlineData.mimeType": "the first bytes of the image determine it",
-    "input.*.name": "a result has the name of its call",
-    "contents.*.parts.*.functionResponse.name": "a result has the name of its call",
-    "generationConfig.responseMimeType": "a schema for the response asks for JSON",
-    "contents.*.role": "contents without a role are of the role user",
-    "messages.*.reasoning_content": "the thought is lost as one block with its encrypted form",
-    "messages.*.encrypted_content": "the thought is lost as one block with its text",
-}
-#: The same for single places at one target.
-AT_TARGET = {
-    ("google.gemini", "stream"): "the method in the address determines it",
-    ("bedrock.converse", "stream"): "the operation determines it",
-    ("ollama.chat", "messages.*.content.*.document.format"): "a note with its name replaces the document",
-}
-
-
-@pytest.mark.thorough(keep=1, per="{source}")
-@pytest.mark.parametrize("target", REQUESTS)
-@pytest.mark.parametrize("source", REQUESTS)
-def test_every_member_arrives_or_is_reported(source: Wire, target: Wire) -> None:
-    found = {place for place in silent(source, target) if place not in PLACES and (target, place) not in AT_TARGET}
-    assert {place for place in found if place.rpartition(".")[2] not in REDUNDANT} == set()
 
 
 def test_a_request_goes_back_to_its_provider_without_a_loss() -> None:

@@ -1,7 +1,4 @@
-"""The same conversation is the same bytes, in every process; closed messages do not change while it grows.
-
-And whatever a conversation contains, from whatever wire: what is written is legal at its provider.
-"""
+"""The same conversation is the same bytes, in every process; closed messages do not change while it grows."""
 
 from __future__ import annotations
 
@@ -16,19 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.normalizer.history.conversations import PROVIDERS, answer, conversations, user
-from tests.normalizer.recorded.rows import rows
+from tests.normalizer.history.conversations import CONTINUED, PROVIDERS, TARGETS, answer, conversations, user
 from tests.support.thoroughness import examples, is_thorough
 from tests.support.wires import WIRES
-from toolparity.normalizer.conversation import Assistant, Message, Request, ToolChoice, ToolDefinition, User
+from toolparity.normalizer.conversation import Message, Request, User
 from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import Text, Wire
-from toolparity.normalizer.requests import check_request, read_request, write_request
-
-#: Providers of a wire whose rules or members differ from those of its owner.
-OTHERS = ("mistral", "xai", "deepseek", "groq", "openrouter", "ollama")
-TARGETS = [*PROVIDERS.items(), ("openai.responses", "xai"), *(("openai.chat", provider) for provider in OTHERS)]
-CONTINUED = user("continue")
+from toolparity.normalizer.requests import read_request, write_request
 
 
 def items(body: Any) -> list[bytes]:
@@ -60,36 +51,6 @@ def test_a_growing_conversation_keeps_its_closed_messages(
         assert now[: len(before)] == before
         assert closed(turns, source, *target) == now
         before = now
-
-
-def test_a_recorded_conversation_keeps_its_closed_messages_round_by_round(recordings: Path) -> None:
-    wire: Wire = "anthropic.messages"
-    grown = 0
-    for row in rows(recordings, wire):
-        if row.request is None or row.failed:
-            continue
-        request = read_request(row.request, wire, provider=row.provider)
-        whole = items(write_request(request).body)
-        for end in [place for place, turn in enumerate(request.messages) if isinstance(turn, Assistant)]:
-            now = items(write_request(Request(wire, "m", request.messages[:end], params={"max_tokens": 9})).body)
-            assert now == whole[: len(now)], row.id
-            grown += 1
-    assert grown > 400
-
-
-@given(conversations(), st.sampled_from(WIRES), st.sampled_from(TARGETS))
-@examples(400)
-def test_whatever_a_conversation_contains_is_written_legally(
-    talk: list[list[Message]], source: Wire, target: tuple[Wire, str]
-) -> None:
-    wire, provider = target
-    turns = [turn for part in talk for turn in part]
-    names = {call.name for turn in turns if isinstance(turn, Assistant) for call in turn.response.calls}
-    schema = {"type": "object", "properties": {}}
-    tools = [ToolDefinition(name, parameters=schema) for name in sorted(names)] + [ToolDefinition("sql", kind="custom")]
-    asked = Request(source, "m", [*turns, CONTINUED], tools, ToolChoice("auto"), False, params={"max_tokens": 9})
-    encoded = write_request(asked, wire, provider=provider)
-    assert check_request(encoded.body, wire, provider=provider) == []
 
 
 @given(st.data(), st.sampled_from(TARGETS))
