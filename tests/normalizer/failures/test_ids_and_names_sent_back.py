@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
 
 from tests.normalizer.failures.conversations import (
     EVERY_WIRE,
@@ -23,10 +25,10 @@ from tests.normalizer.failures.conversations import (
 )
 from tests.normalizer.history.views import calls
 from tests.normalizer.history.views import results as answered
-from tests.support.events import chat_body, chat_call, function_call, responses_body
+from tests.support.events import function_call, responses_body
 from toolparity import normalize, select
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Encoded, Message, TextPart, ToolResult
+from toolparity.normalizer.conversation import Encoded, Message
 from toolparity.normalizer.errors import DuplicateAnswer
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -72,20 +74,37 @@ def test_ID_08_a_second_result_or_one_without_a_call_is_an_error() -> None:
             answer(response, select(response), [tool_result("a"), tool_result(second)])
 
 
-@EVERY_WIRE
-def test_ID_09_ID_14_calls_with_one_id_or_none_are_sent_with_distinct_ids(wire: str) -> None:
-    for given in ("x", ""):
-        body = chat_body(chat_call(given, "f", '{"x":1}'), chat_call(given, "f", '{"x":2}'))
-        response = normalize(body, CHAT, provider="mimo")
-        outcomes: dict[str, Any] = {
-            made.id: ToolResult("", [TextPart(text)]) for made, text in zip(response.calls, "12", strict=True)
-        }
-        turns = [user(), *answer(response, select(response), outcomes)]
-        encoded = write_request(request(turns, CHAT), wire, provider=PROVIDERS[wire])
-        ids = ids_of(wire, encoded)
-        assert len(set(ids)) == 2
-        assert [text for _, text in answered(wire, encoded.body)] == ["1", "2"]
-        assert given or wire not in (RESPONSES, CLAUDE, "xai.grpc") or ids == [one.id for one in response.calls]
+SOURCES = (RESPONSES, CLAUDE, "xai.grpc", "ollama.chat", "google.interactions", "bedrock.converse")
+
+
+def body_with_ids(wire: str, id: str, *, last: bool = True) -> Any:
+    """Return a request whose two calls and results have one id. ``last``: whether the second result is there."""
+    returned = results(tool_result("call_one", "R0"), tool_result("call_two", "R1"))
+    body = written([user(), assistant(call("call_one"), call("call_two", "g"), wire=wire), returned], wire).body
+    plain = body if isinstance(body, dict) else MessageToDict(body, preserving_proto_field_name=True)
+    if not last:
+        plain["messages" if "messages" in plain else "input"].pop()
+    return json.loads(json.dumps(plain).replace("call_one", id).replace("call_two", id))
+
+
+@pytest.mark.thorough(keep=2, per="{target}")
+@pytest.mark.parametrize("target", WIRES)
+@pytest.mark.parametrize("id", ["a", ""], ids=["shared", "empty"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_ID_09_ID_14_each_of_the_calls_with_one_id_or_none_keeps_its_result(source: Any, id: str, target: Any) -> None:
+    asked = read_request(body_with_ids(source, id), source, provider=PROVIDERS[source])
+    encoded = write_request(asked, target, provider=PROVIDERS[target])
+    assert len(set(ids_of(target, encoded))) == 2
+    assert [text for _, text in answered(target, encoded.body)] == ["R0", "R1"]
+    assert {loss.code for loss in encoded.losses} <= {"param", "default"}
+    assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
+
+
+def test_a_call_without_a_result_among_those_that_share_an_id_is_reported() -> None:
+    encoded = write_request(read_request(body_with_ids(RESPONSES, "a", last=False), RESPONSES, provider="openai"))
+    first, second = answered(RESPONSES, encoded.body)
+    assert (first[1], "not executed" in second[1]) == ("R0", True)
+    assert [loss.code for loss in encoded.losses] == ["answered"]
 
 
 @every_pair

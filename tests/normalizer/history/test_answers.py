@@ -13,7 +13,7 @@ from toolparity.normalizer.answers import answer, parts_of, result_of, strip
 from toolparity.normalizer.conversation import Assistant, JsonPart, Request, TextPart, ToolDefinition, ToolResult
 from toolparity.normalizer.conversation import ToolResults as Results
 from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
-from toolparity.normalizer.model import CallStatus, Wire
+from toolparity.normalizer.model import CallStatus
 from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import read_request, with_policy, write_request
 
@@ -38,33 +38,18 @@ CHOICES = Response(
 FIRST = "policy first keeps one call"
 
 
+UNRUN = {"is_error": True}
+TRUNCATED, INVALID = "its arguments were truncated", "its arguments are not a JSON object"
+
+
 @pytest.mark.parametrize(
     ("given", "options", "outcomes", "results"),
     [
         (THREE, {}, {"c": "3", "a": "1", "b": "2"}, [result("a", "1"), result("b", "2"), result("c", "3")]),
         (THREE, {"policy": "first"}, {"a": "1"}, [result("a", "1"), refused("b", FIRST), refused("c", FIRST)]),
-        (
-            THREE,
-            {"limit": 1},
-            {"a": "1"},
-            [result("a", "1"), refused("b", "the limit is 1"), refused("c", "the limit is 1")],
-        ),
-        (
-            REJECTED,
-            {},
-            {"b": "2"},
-            [
-                refused("a", "its arguments were truncated"),
-                result("b", "2"),
-                refused("c", "its arguments are not a JSON object"),
-            ],
-        ),
-        (
-            THREE,
-            {},
-            {"b": "2"},
-            [result(id, UNANSWERED, is_error=True) if id != "b" else result("b", "2") for id in "abc"],
-        ),
+        (THREE, {"limit": 1}, {"a": "1"}, [result("a", "1"), *(refused(id, "the limit is 1") for id in "bc")]),
+        (REJECTED, {}, {"b": "2"}, [refused("a", TRUNCATED), result("b", "2"), refused("c", INVALID)]),
+        (THREE, {}, {"b": "2"}, [result("a", UNANSWERED, **UNRUN), result("b", "2"), result("c", UNANSWERED, **UNRUN)]),
     ],
     ids=["in the order of the calls", "dropped", "over the limit", "rejected", "not run"],
 )
@@ -77,16 +62,11 @@ def test_only_the_selected_choice_is_in_the_history() -> None:
     assert answer(CHOICES, select(CHOICES, choice=1), {"b": "2"}) == [Assistant(chosen), Results([result("b", "2")])]
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "message"),
-    [
-        ({"a": "1", "z": "?"}, "outcomes for unknown calls: z"),
-        ([ToolResult("a", []), ToolResult("a", [])], "two results for a"),
-    ],
-)
-def test_an_outcome_without_a_call_and_a_second_one_are_errors(outcomes: Any, message: str) -> None:
-    with pytest.raises(DuplicateAnswer, match=message):
-        answer(THREE, select(THREE), outcomes)
+def test_an_outcome_without_a_call_and_a_second_one_are_errors() -> None:
+    twice: list[tuple[Any, str]] = [({"a": "1", "z": "?"}, "outcomes for unknown calls: z")]
+    for outcomes, message in [*twice, ([ToolResult("a", []), ToolResult("a", [])], "two results for a")]:
+        with pytest.raises(DuplicateAnswer, match=message):
+            answer(THREE, select(THREE), outcomes)
 
 
 @dataclass
@@ -110,10 +90,8 @@ OUTCOMES: list[tuple[Any, list[Any]]] = [
 
 def test_an_outcome_becomes_the_parts_of_a_result() -> None:
     for outcome, parts in OUTCOMES:
-        plain = IMAGE not in parts
-        assert result_of(call("a", kind="custom"), outcome) == ToolResult(
-            "a", parts, name="do_a", kind="custom", plain=plain
-        )
+        expected = ToolResult("a", parts, name="do_a", kind="custom", plain=IMAGE not in parts)
+        assert result_of(call("a", kind="custom"), outcome) == expected
         assert parts_of(outcome) == parts
 
 
@@ -142,37 +120,16 @@ def test_a_call_beside_signed_reasoning_cannot_be_stripped(sealed: Reasoning) ->
     assert strip(given, select(given)) == given
 
 
-# The policy `first` as the provider's own switch.
-
-
-@pytest.mark.parametrize(
-    ("wire", "switch"),
-    [
-        ("openai.chat", {"parallel_tool_calls": False}),
-        ("openai.responses", {"parallel_tool_calls": False}),
-        ("anthropic.messages", {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
-        ("xai.grpc", None),
-    ],
-)
-def test_the_policy_first_turns_parallel_calls_off(wire: Wire, switch: dict[str, Any] | None) -> None:
-    asked = with_policy(Request(wire, "m", [], [ToolDefinition("f", "does f", {"type": "object"})]), "first")
+def test_only_the_policy_first_turns_parallel_calls_off_where_there_are_tools() -> None:
+    tools = [ToolDefinition("f", "does f", {"type": "object"})]
+    asked = with_policy(Request("xai.grpc", "m", [], tools), "first")
     written = write_request(asked)
-    assert written.losses == []
-    if switch is None:
-        assert written.body.HasField("parallel_tool_calls")
-    else:
-        assert switch.items() <= written.body.items()
-    assert asked.parallel is read_request(written.body, wire).parallel is False
-
-
-def test_other_policies_and_requests_without_tools_do_not_change_the_switch() -> None:
+    assert (written.losses, written.body.HasField("parallel_tool_calls")) == ([], True)
+    assert asked.parallel is read_request(written.body, "xai.grpc").parallel is False
     for policy in ("all", "batch"):
         for parallel in (None, True, False):
-            request = Request("openai.chat", "m", [], [ToolDefinition("f")], parallel=parallel)
+            request = Request("openai.chat", "m", [], tools, parallel=parallel)
             assert with_policy(request, policy) == request
     assert with_policy(Request("openai.chat", "m", []), "first") == Request("openai.chat", "m", [])
-
-
-def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(PolicyError, match="unknown policy: 'second'"):
         with_policy(Request("openai.chat", "m", []), "second")  # type: ignore[arg-type]

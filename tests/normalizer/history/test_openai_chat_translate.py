@@ -46,7 +46,6 @@ SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
 CITATION = {"type": "url_citation"}
 NEXT = "The tool's result goes on in the next user message."
 VIDEO = "https://example.org/a.mp4"
-NAMES: tuple[str | None, ...] = ("web_search", None, "g")
 
 
 def turn_of(*blocks: Block, wire: Wire = "anthropic.messages", provider: str | None = "anthropic") -> Assistant:
@@ -190,21 +189,6 @@ def test_a_required_call_is_named_any_by_mistral() -> None:
     for provider, word in (("openai", "required"), ("mistral", "any")):
         encoded = write([GO], provider, tools=[ToolDefinition("f")], tool_choice=ToolChoice("required"))
         assert (encoded.body["tool_choice"], encoded.losses) == (word, [])
-
-
-def test_a_choice_without_counterpart_without_tools_or_of_an_undeclared_tool_is_reported() -> None:
-    f, raw = ToolDefinition("f"), ToolChoice("raw", raw={"type": "x"})
-    hosted = ToolDefinition("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"})
-    for tools, choice, written, lost in (
-        ([f], raw, None, ["tool-choice"]),
-        ([hosted], ToolChoice("required"), None, ["hosted-tool", "tool-choice"]),
-        *(([hosted, f], ToolChoice("named", name), "auto", ["hosted-tool", "tool-choice"]) for name in NAMES),
-    ):
-        encoded = write([GO], tools=tools, tool_choice=choice, parallel=None if f in tools else False)
-        assert encoded.body.get("tool_choice") == written
-        assert [loss.code for loss in encoded.losses] == lost
-        assert ("tools" in encoded.body, "parallel_tool_calls" in encoded.body) == (f in tools, False)
-        assert check_request(encoded.body, WIRE, provider="openai") == []
 
 
 def test_parallel_calls_are_turned_off_or_reported_as_not_turned_off() -> None:
@@ -435,26 +419,6 @@ def test_the_second_of_two_limits_is_reported_if_it_differs() -> None:
     same = write_request(read_request({**body, "max_tokens": 5, "n": 2}, WIRE, provider="other"), WIRE, provider="groq")
     assert same.body == {"messages": body["messages"], "max_tokens": 5}
     assert [loss.message for loss in same.losses] == ["n was left out"]
-
-
-CLOSED: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def test_strict_is_requested_if_the_schema_allows_it_and_otherwise_reported() -> None:
-    text, inner = {"a": {"type": "string"}}, {"a": {"type": "object", "properties": {}}}
-    for schema, strict in (
-        ({**CLOSED, "properties": text, "required": ["a"]}, True),
-        ({**CLOSED, "properties": text}, False),
-        ({**CLOSED, "properties": inner, "required": ["a"]}, False),
-        (None, True),
-    ):
-        tools = [ToolDefinition("f", parameters=schema, strict=True)]
-        encoded = write([GO], tools=tools)
-        assert encoded.body["tools"][0]["function"]["strict"] is strict
-        assert [loss.message.split(" ")[0] for loss in encoded.losses] == ([] if strict else ["strict:"])
-        assert check_request(encoded.body, WIRE, provider="openai") == []
-        same = write_request(Request(WIRE, "m", [], tools, provider="openai"))
-        assert (same.body["tools"][0]["function"]["strict"], same.losses) == (True, [])
 
 
 def test_extra_members_of_the_message_of_the_results_are_reported() -> None:

@@ -329,26 +329,6 @@ def test_tools_are_flat_and_strict_is_explicit() -> None:
     assert codes(written) == ["hosted-tool"]
 
 
-def test_a_schema_that_strict_mode_refuses_is_declared_without_it() -> None:
-    open_schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    closed = {**open_schema, "additionalProperties": False}
-    inner_open = {**closed, "properties": {"city": {**open_schema, "required": [], "additionalProperties": False}}}
-    for schema, strict in ((open_schema, False), (closed, True), (inner_open, False)):
-        written = back(wire="openai.chat", tools=[ToolDefinition("f", parameters=schema, strict=True)])
-        declared = {"type": "function", "name": "f", "parameters": schema, "strict": strict}
-        assert written.body["tools"] == [declared]
-        assert codes(written) == ([] if strict else ["param"])
-        body = {"model": "m", "input": "hi", "tools": [{**declared, "strict": True}]}
-        refused = [found.rule for found in check_request(body, WIRE, provider="openai")]
-        assert refused == ([] if strict else ["strict-schema"])
-
-
-def test_a_choice_without_counterpart_becomes_auto_and_is_reported() -> None:
-    for choice in (ToolChoice("raw", raw={"mode": "ANY"}), ToolChoice("named", "elsewhere")):
-        written = back(wire="openai.chat", tools=[ToolDefinition("f")], tool_choice=choice)
-        assert (written.body["tool_choice"], codes(written)) == ("auto", ["tool-choice"])
-
-
 def test_members_of_a_chat_body_get_the_names_of_the_wire() -> None:
     format = {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}
     params = {"max_completion_tokens": 5, "temperature": 0.5, "reasoning_effort": "low", "logit_bias": {}}

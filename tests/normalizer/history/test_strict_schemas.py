@@ -51,13 +51,30 @@ def test_a_schema_that_contains_itself_or_is_very_deep_can_be_checked() -> None:
     assert len(list(lacking_for_strict(deep))) == 1
 
 
-@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse"])
-@pytest.mark.parametrize("minimum", [{}, {"minimum": 1}])
-def test_a_tool_remains_strict_if_the_strict_mode_of_the_target_accepts_its_schema(
-    wire: Wire, minimum: dict[str, Any]
-) -> None:
-    tool = ToolDefinition("f", parameters=closed(n={"type": "integer", **minimum}), strict=True)
-    encoded = write_request(Request("openai.chat", "m", [user()], tools=[tool], params={"max_tokens": 9}), wire)
-    assert check_request(encoded.body, wire) == []
-    assert [tool.strict for tool in read_request(encoded.body, wire).tools] == [not minimum]
-    assert [loss.code for loss in encoded.losses if loss.message.startswith("strict:")] == ["param"] * bool(minimum)
+#: A schema -> whether the strict modes of OpenAI and of Claude accept it.
+STRICT: list[tuple[Any, bool, bool]] = [
+    (closed(a={"type": "string"}), True, True),
+    ({**closed(a={"type": "string"}), "required": []}, False, True),
+    (closed(a=OPEN), False, False),
+    (OPEN, False, False),
+    (None, True, False),
+    (closed(n={"type": "integer", "minimum": 1}), True, False),
+]
+
+
+@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages", "bedrock.converse"])
+def test_a_tool_remains_strict_if_the_strict_mode_of_the_target_accepts_its_schema(wire: Wire) -> None:
+    for schema, *accepted in STRICT:
+        tool = ToolDefinition("f", parameters=schema, strict=True)
+        strict = accepted[not wire.startswith("openai")]
+        encoded = write_request(Request("xai.grpc", "m", [user()], tools=[tool], params={"max_tokens": 99}), wire)
+        assert check_request(encoded.body, wire) == []
+        assert [tool.strict for tool in read_request(encoded.body, wire).tools] == [strict]
+        lost = [(loss.code, loss.message.split(" ")[0]) for loss in encoded.losses]
+        assert lost == ([] if strict else [("param", "strict:")])
+        if wire.startswith("openai"):
+            (declared,) = encoded.body["tools"]
+            declared.get("function", declared)["strict"] = True
+            assert write_request(read_request(encoded.body, wire, provider="openai")).body == encoded.body
+            refused = [found.rule for found in check_request(encoded.body, wire, provider="openai")]
+            assert refused == ([] if strict else ["strict-schema"])

@@ -100,6 +100,44 @@ def test_an_unusual_type_goes_back_to_anthropic_as_it_came(case: str) -> None:
     assert {key: written.get(key) for key in body} == body
 
 
+RESULT_OF_CHAT: Body = {"role": "tool", "tool_call_id": "abcdefgh1"}
+CALLS_OF_CHAT: Body = {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": "abcdefgh1"}]}
+TEXT_1: Body = {"type": "text", "text": 1}
+CHAT: dict[str, list[Any]] = {
+    "calls that are a number": [USER, {"role": "assistant", "content": "a", "tool_calls": 1.5}],
+    "a message that is a list before a user": [["x"], USER],
+    "a message that is a number at the end": [USER, 5],
+    "a part whose type is a list": [by("user", LIST_TYPE)],
+    **{
+        f"a result with {name}": [USER, CALLS_OF_CHAT, {**RESULT_OF_CHAT, "content": [part]}]
+        for name, part in {
+            "a text": "x",
+            "no type": {"text": "x"},
+            "no text": {"type": "text"},
+            "a number": TEXT_1,
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("case", CHAT)
+def test_an_unusual_chat_body_goes_back_unchanged_and_elsewhere_without_an_exception(case: str) -> None:
+    body = {"model": "m", "messages": CHAT[case]}
+    request = read_request(body, "openai.chat", provider="openrouter")
+    written = write_request(request).body
+    assert written == body
+    check_request(written, "openai.chat", provider="openrouter")
+    for target in ("mistral", "deepseek", "openai"):
+        assert isinstance(write_request(request, "openai.chat", provider=target).body["messages"], list)
+
+
+def test_an_id_that_is_an_object_is_replaced_by_a_text() -> None:
+    calls = {**CALLS_OF_CHAT, "tool_calls": [{**CALL, "id": {}}]}
+    body = {"model": "m", "messages": [USER, calls, {"role": "tool", "content": "done"}]}
+    written = write_request(read_request(body, "openai.chat"), "openai.chat", provider="xai").body
+    assert check_request(written, "openai.chat", provider="xai") == []
+
+
 @pytest.mark.parametrize(("wire", "body"), [("openai.responses", responses), ("anthropic.messages", anthropic)])
 def test_a_nest_that_is_too_deep_is_refused(wire: Wire, body: Any) -> None:
     with pytest.raises(MalformedBody):
