@@ -1,4 +1,7 @@
-"""Mutations of Chat Completions: what servers and gateways of this wire do without changing the content."""
+"""Mutations of Chat Completions: what servers and gateways of this wire do without changing the content.
+
+Which fragment belongs to which call: see ``tests/normalizer/failures/openai_chat_fragments.toml``.
+"""
 
 from __future__ import annotations
 
@@ -21,123 +24,6 @@ def chunks(parts: list[Any]) -> Iterator[tuple[int, Json, Json, Json]]:
             for choice in part.get("choices") or ():
                 if isinstance(choice, dict) and isinstance(choice.get("delta"), dict):
                     yield place, part, choice, choice["delta"]
-
-
-def calls(parts: list[Any]) -> list[tuple[int, Json, Json]]:
-    """Every fragment of a call: place of the chunk, delta, fragment."""
-    return [(at, delta, call) for at, _, _, delta in chunks(parts) for call in delta.get("tool_calls") or ()]
-
-
-def _standard(parts: list[Any]) -> bool:
-    """Whether the calls come as documented: each index has one id, named in its first fragment and in no other."""
-    heads: dict[Any, str] = {}
-    for place, _, choice, delta in chunks(parts):
-        for call in delta.get("tool_calls") or ():
-            function, key = call.get("function"), (choice.get("index"), call.get("index"))
-            if not isinstance(call.get("index"), int) or not isinstance(function, dict):
-                return False
-            if key in heads and (call.get("id") or function.get("name")):
-                return False
-            if key not in heads:
-                if not (call.get("id") and function.get("name")) or call["id"] in heads.values():
-                    return False
-                heads[key] = call["id"]
-        del place
-    return bool(heads)
-
-
-def _with_calls(change: Callable[[list[Any], Random], bool | None]) -> Callable[[Traffic, Random], Traffic | None]:
-    """A mutation of a stream whose calls come as documented."""
-
-    def apply(traffic: Traffic, chance: Random) -> Traffic | None:
-        if not traffic.stream or not _standard(traffic.parts):
-            return None
-        parts = copied(traffic.parts)
-        return None if change(parts, chance) is False else traffic._replace(parts=parts)
-
-    return apply
-
-
-def _ids(parts: list[Any]) -> dict[tuple[Any, Any], str]:
-    found: dict[tuple[Any, Any], str] = {}
-    for _, _, choice, delta in chunks(parts):
-        for call in delta.get("tool_calls") or ():
-            if call.get("id"):
-                found[choice.get("index"), call.get("index")] = call["id"]
-    return found
-
-
-def _renumbered(parts: list[Any], chance: Random) -> None:
-    """Indexes with gaps, in the same order."""
-    step, first = chance.randint(1, 3), chance.randint(0, 9)
-    for _, _, call in calls(parts):
-        call["index"] = first + call["index"] * step
-
-
-def _repeated_ids(parts: list[Any], chance: Random) -> None:
-    ids = _ids(parts)
-    for _, _, choice, delta in chunks(parts):
-        for call in delta.get("tool_calls") or ():
-            call["id"] = ids[choice.get("index"), call["index"]]
-
-
-def _empty_ids(parts: list[Any], chance: Random) -> None:
-    """Later fragments with an empty id, and an empty or absent name."""
-    for _, _, call in calls(parts):
-        if not call.get("id"):
-            call["id"] = chance.choice(["", None])
-            if chance.random() < 0.5:
-                call["function"]["name"] = chance.choice(["", None])
-
-
-def _types(parts: list[Any], chance: Random) -> None:
-    for _, _, call in calls(parts):
-        call["type"] = "function"
-
-
-def _no_types(parts: list[Any], chance: Random) -> None:
-    for _, _, call in calls(parts):
-        call.pop("type", None)
-
-
-def _no_indexes(parts: list[Any], chance: Random) -> bool | None:
-    """Indexes left out, where each call ends before the next one begins."""
-    last: Any = None
-    seen = set()
-    for _, _, choice, delta in chunks(parts):
-        for call in delta.get("tool_calls") or ():
-            key = (choice.get("index"), call["index"])
-            if key != last and key in seen:
-                return False
-            seen.add(key)
-            last = key
-    if len({choice for choice, _ in seen}) > 1:
-        return False
-    for _, _, call in calls(parts):
-        del call["index"]
-    return None
-
-
-def _heads_alone(parts: list[Any], chance: Random) -> bool | None:
-    """Id and name in a chunk, the first arguments in the next one."""
-    found = [
-        (at, delta, call) for at, delta, call in calls(parts) if call.get("id") and call["function"].get("arguments")
-    ]
-    for at, delta, call in reversed(found):
-        if (
-            len(delta["tool_calls"]) > 1
-            or len(parts[at]["choices"]) > 1
-            or parts[at]["choices"][0].get("finish_reason")
-        ):
-            continue
-        rest = copied(parts[at])
-        rest["choices"][0]["delta"] = {
-            "tool_calls": [{"index": call["index"], "function": {"arguments": call["function"]["arguments"]}}]
-        }
-        rest.pop("usage", None)
-        call["function"]["arguments"] = chance.choice(["", None])
-        parts.insert(at + 1, rest)
-    return bool(found)
 
 
 def split_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
@@ -257,13 +143,6 @@ def shuffled_choices(traffic: Traffic, chance: Random) -> Traffic | None:
 
 
 TABLE: dict[str, Callable[..., Any]] = {
-    "indexes renumbered with gaps": _with_calls(_renumbered),
-    "ids on every fragment": _with_calls(_repeated_ids),
-    "empty ids and names": _with_calls(_empty_ids),
-    "a type on every fragment": _with_calls(_types),
-    "no type on any fragment": _with_calls(_no_types),
-    "no indexes": _with_calls(_no_indexes),
-    "heads without arguments": _with_calls(_heads_alone),
     "deltas split": split_deltas,
     "empty deltas": empty_deltas,
     "a role in every delta": roles,
