@@ -8,25 +8,30 @@ from typing import Any
 
 import pytest
 
+from tests.normalizer.history.conversations import PROVIDERS, results, user
+from tests.normalizer.history.conversations import answer as assistant
+from tests.normalizer.history.conversations import response as respond
+from tests.normalizer.history.conversations import result as tool_result
 from tests.normalizer.history.views import of_kind
 from tests.support.wires import WIRES
-from toolparity import Choice, Response, Stop, ToolCall
+from toolparity import ToolCall
 from toolparity.normalizer.arguments import parse
-from toolparity.normalizer.conversation import (
-    Assistant,
-    Encoded,
-    Message,
-    Request,
-    TextPart,
-    ToolDefinition,
-    ToolResult,
-    ToolResults,
-    User,
-)
+from toolparity.normalizer.conversation import Encoded, Message, Request, ToolDefinition
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
+__all__ = [
+    "EVERY_WIRE",
+    "PROVIDERS",
+    "WIRES",
+    "assistant",
+    "call",
+    "codes",
+    "every_pair",
+    "parts",
+    "request",
+    "respond",
+]
+__all__ += ["results", "tool_result", "user", "written"]
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 _PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 _KINDS = ("system", "user", "assistant", "reasoning", "call", "result", "media", "other")
@@ -41,33 +46,6 @@ def call(id: str, name: str = "f", text: str = '{"x":1}', **more: Any) -> ToolCa
     """A call; its arguments are parsed where they are an object."""
     given = parse(text)
     return ToolCall(id, name, given.arguments, text, **{"status": given.status, **more})
-
-
-def respond(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Response:
-    """An answer of a wire's usual provider."""
-    reason: Any = "tool_calls" if any(isinstance(block, ToolCall) for block in blocks) else "end_turn"
-    head = {"id": "r1", "model": "m", **more}
-    return Response(wire, PROVIDERS[wire], choices=[Choice(0, list(blocks), Stop(reason))], **head)
-
-
-def assistant(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Assistant:
-    """The turn with such an answer."""
-    return Assistant(respond(*blocks, wire=wire, **more))
-
-
-def tool_result(id: str, text: str = "ok", **more: Any) -> ToolResult:
-    """The result of a call."""
-    return ToolResult(id, [TextPart(text)], **more)
-
-
-def results(*given: ToolResult) -> ToolResults:
-    """The turn with the results."""
-    return ToolResults(list(given))
-
-
-def user(text: str = "hi") -> User:
-    """A turn of the user."""
-    return User([TextPart(text)])
 
 
 def request(turns: Sequence[Message], wire: str = "openai.chat", names: Sequence[str] = ("f",), **more: Any) -> Request:

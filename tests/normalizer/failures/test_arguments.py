@@ -21,12 +21,14 @@ from tests.support.decoding import (
 )
 from tests.support.events import (
     anthropic_body,
+    chunk,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
     piece,
     responses_body,
+    sse,
 )
 from tests.support.wires import BYTE_WIRES, TEXT_WIRES
 from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
@@ -36,6 +38,7 @@ from toolparity.normalizer.repair import unwrap_arguments, unwrap_fields
 from toolparity.normalizer.wires.registry import spec
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
+EMPTY = ("", " ", "\n\t ")
 WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
 
 
@@ -87,57 +90,39 @@ def test_SNAP_01_arguments_that_grow_by_repetition_are_a_snapshot() -> None:
     parsed = chat({"index": 0, "id": "a", "function": {"name": "f", "arguments": {"a": 1}}})
     assert parsed.calls == response.calls
     assert "arguments-respelled" in codes(parsed)
-
-
-def test_SNAP_01_a_snapshot_resets_the_block_in_the_events() -> None:
     decoder = StreamDecoder("openai.chat")
-    decoder.feed(b"".join(traffic("openai.chat", True, [("a", "f", "")])[:-1]))
-    events = []
-    for text in ('{"a"', '{"a":1}'):
-        choice = {"index": 0, "delta": {"tool_calls": [piece(0, arguments=text)]}}
-        events += decoder.feed(f"data: {json.dumps({'choices': [choice]})}\n\n".encode())
+    decoder.feed(sse(chunk(piece(0, "a", "f"))))
+    events = [event for text in parts[::2] for event in decoder.feed(sse(chunk(piece(0, arguments=text))))]
     assert events == [BlockDelta(0, 0, '{"a"'), BlockReset(0, 0, '{"a":1}')]
 
 
-@pytest.mark.parametrize(
-    ("delta", "done", "item", "disagreements"),
-    [
+def test_SNAP_02_the_end_of_the_arguments_is_not_added_to_them() -> None:
+    for delta, done, item, disagreements in (
         ('{"x":1}', '{"x":1}', '{"x":1}', 0),
         ("", '{"x":1}', '{"x":1}', 0),
         ('{"x":12}', '{"x":1}', '{"x":1}', 1),
         ('{"x":2}', '{"x":2}', '{"x":1}', 1),
-    ],
-    ids=["the same", "without deltas", "other deltas", "another item"],
-)
-def test_SNAP_02_the_end_of_the_arguments_is_not_added_to_them(
-    delta: str, done: str, item: str, disagreements: int
-) -> None:
-    begun, *_, ended = item_events(0, function_call("a", "f", item, id="fc_1"))
-    place = {"output_index": 0, "item_id": "fc_1"}
-    grown = {"type": "response.function_call_arguments.delta", "delta": delta, **place}
-    whole = {"type": "response.function_call_arguments.done", "arguments": done, **place}
-    response = responses(begun, *[grown] * bool(delta), whole, ended)
-    assert triples(response) == [("a", "f", {"x": 1})]
-    assert codes(response).count("arguments-disagree") == disagreements
-
-
-#: Wires with parsed arguments do not distinguish an empty text from an absent one.
-@pytest.mark.parametrize(("wire", "streamed"), [form for form in TEXT_FORMS if not spec(form[0]).parsed_arguments])
-def test_ARG_01_empty_arguments_are_an_empty_object(wire: str, streamed: bool) -> None:
-    for text in ("", " ", "\n\t "):
-        response = respond(wire, streamed, [("a", "f", text)])
-        assert shapes(response) == [("f", {}, "complete")]
-        assert only(response).arguments_text == text
-        assert codes(response) == ["arguments-empty"]
-        assert [ref.id for ref in select(response).kept] == ["a"]
+    ):
+        begun, *_, ended = item_events(0, function_call("a", "f", item, id="fc_1"))
+        place = {"output_index": 0, "item_id": "fc_1"}
+        grown = {"type": "response.function_call_arguments.delta", "delta": delta, **place}
+        whole = {"type": "response.function_call_arguments.done", "arguments": done, **place}
+        response = responses(begun, *[grown] * bool(delta), whole, ended)
+        assert triples(response) == [("a", "f", {"x": 1})]
+        assert codes(response).count("arguments-disagree") == disagreements
 
 
 @EVERY_FORM
-def test_ARG_02_the_text_null_is_an_empty_object(wire: str, streamed: bool) -> None:
-    response = respond(wire, streamed, [("a", "f", "null")])
-    assert shapes(response) == [("f", {}, "complete")]
-    assert response.calls[0].arguments_text == "null"
-    assert codes(response) == ["arguments-null"]
+def test_ARG_01_ARG_02_empty_arguments_and_the_text_null_are_an_empty_object(wire: str, streamed: bool) -> None:
+    # Wires with parsed arguments do not distinguish an empty text from an absent one.
+    empty = {"null": "arguments-null"} | (
+        {} if spec(wire).parsed_arguments else dict.fromkeys(EMPTY, "arguments-empty")
+    )
+    for text, code in empty.items():
+        response = respond(wire, streamed, [("a", "f", text)])
+        assert shapes(response) == [("f", {}, "complete")]
+        assert (only(response).arguments_text, codes(response)) == (text, [code])
+        assert [ref.id for ref in select(response).kept] == ["a"]
 
 
 @EVERY_FORM

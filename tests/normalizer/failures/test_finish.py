@@ -1,11 +1,11 @@
-"""Failures of class finish: stop reasons that are wrong, early, late, empty or doubled."""
+"""Failures of classes finish and usage: stop reasons and figures that are wrong, early, late, empty or doubled."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from xai_sdk.proto import usage_pb2
+from xai_sdk.proto import chat_pb2, usage_pb2
 
 from tests.support.decoding import assert_not_executed, both, codes, decoded, feed, ran, triples
 from tests.support.emit import LOOKUP, STOP_WORDS, damage, emit_stream, scripted_call
@@ -20,13 +20,14 @@ from tests.support.events import (
     grpc_response,
     message_delta,
     sse,
+    terminal,
     tool_call,
 )
 from tests.support.wires import TEXT_WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.events import ChoiceStop
-from toolparity.normalizer.model import Stop, ToolCall
+from toolparity.normalizer.model import Stop, Text, ToolCall, Usage
 
 CHAT, RESPONSES, CLAUDE, XAI = "openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city":"Turin"}')
@@ -169,3 +170,52 @@ def test_FIN_10_closed_arguments_are_malformed_and_open_ones_are_truncated(wire:
     assert (broken.calls[0].arguments, broken.calls[0].status) == (None, "truncated")
     assert (broken.complete, "arguments-invalid" in codes(broken)) == (False, False)
     assert_not_executed(broken, calls=1)
+
+
+USAGE = Usage(5, 7, None, None, None, FIGURES)
+HEAD = {"id": "r1", "object": "chat.completion.chunk", "model": "m", "usage": FIGURES}
+
+
+@pytest.mark.parametrize(
+    "alone", [{**HEAD, "choices": []}, HEAD, {**HEAD, "choices": None}], ids=["[]", "absent", "null"]
+)
+def test_USE_01_a_chunk_of_only_usage_is_legal_anywhere(alone: dict[str, Any]) -> None:
+    frames = [frame for frame in emit_stream(CHAT, [Say("I look."), LOOKUP]) if b'"prompt_tokens"' not in frame]
+    clean = decoded(CHAT, frames)
+    for at in (0, 2, len(frames) - 1, len(frames)):
+        response = decoded(CHAT, [*frames[:at], sse(alone), *frames[at:]])
+        assert (response.usage, response.choices) == (USAGE, clean.choices)
+        assert (response.complete, response.error, response.findings) == (True, None, ())
+
+
+def test_USE_01_USE_02_usage_of_xai_grpc_alone_or_beside_text_is_kept() -> None:
+    figures = usage_pb2.SamplingUsage(**FIGURES)
+    alone = chat_pb2.GetChatCompletionChunk(id="r1", model="m", usage=figures).SerializeToString()
+    text = [grpc_event(content="Sunny.", finish="REASON_STOP")]
+    beside = [grpc_event(content="Sunny.", finish="REASON_STOP", usage=figures)]
+    for frames in ([alone, *text], [*text, alone], beside):
+        response = decoded(XAI, frames)
+        assert response.choices == decoded(XAI, text).choices
+        assert response.usage is not None
+        assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
+
+
+def test_USE_02_usage_in_the_last_chunk_neither_drops_nor_doubles_its_content() -> None:
+    frames = [
+        sse(delta_chunk({"content": "It is "})),
+        sse(delta_chunk({"content": "sunny."}, "stop", usage=FIGURES)),
+        DONE,
+    ]
+    response, events = feed(CHAT, frames)
+    assert decoded(CHAT, frames) == response
+    assert (response.choices[0].blocks, response.usage) == ([Text("It is sunny.")], USAGE)
+    assert [type(event).__name__ for event in events] == [
+        *("BlockStart", "BlockDelta", "BlockDelta", "ChoiceStop", "UsageUpdate"),
+    ]
+    call = fragment('{"city":"Turin"}', 0, "call_a", "lookup")
+    packed = decoded(CHAT, [sse(delta_chunk(call, "tool_calls", usage=FIGURES)), DONE])
+    assert (packed.choices, packed.usage) == (decoded(CHAT, emit_stream(CHAT, [LOOKUP])).choices, USAGE)
+    *frames, _ = emit_stream(RESPONSES, [Say("Sunny.")], "end_turn")
+    raw = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
+    ended = decoded(RESPONSES, [*frames, sse(terminal([], usage=raw))])
+    assert (ended.text, ended.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))

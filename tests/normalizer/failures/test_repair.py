@@ -23,9 +23,7 @@ ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}}
 PARALLEL = "multi_tool_use.parallel"
 
 
-def call(
-    text: str, arguments: Any = None, status: Any = "complete", name: str = "f", kind: str = "function"
-) -> ToolCall:
+def call(text: str, arguments: Any = None, status: Any = "complete", name: str = "f", kind: str = "function") -> Any:
     return ToolCall("a", name, arguments, text, status, kind)
 
 
@@ -44,9 +42,6 @@ def test_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: boo
     assert codes(response) == ["arguments-truncated"]
     assert select(response).kept == []
     assert_unchanged(cut)
-
-
-def test_REP_01_no_repair_changes_a_truncated_call() -> None:
     uses = {"tool_uses": [{"recipient_name": "f", "parameters": {}}]}
     assert_unchanged(call('"{\\"a\\":1}', status="truncated"))
     assert_unchanged(call('"{\\"a\\":1}"', status="truncated"))
@@ -87,21 +82,12 @@ def test_unwrapping_arguments_changes_nothing_else() -> None:
     )
 
 
-#: A string that holds no object, or was cut; an object encoded three times; a call that is not a function's.
-NOT_WRAPPED = [
-    *(
-        call(text, status="invalid")
-        for text in ('"{\\"x\\":1"', '"\\"{}\\""', '"[1]"', '""', '"null"', '"{\\"x\\": NaN}"')
-    ),
-    call('"{}"', status="invalid", name=""),
-    call('"{}"', status="invalid", kind="unresolved"),
-    call('"{}"', status="complete", kind="custom"),
-]
-
-
-@pytest.mark.parametrize("given", NOT_WRAPPED, ids=lambda given: f"{given.kind} {given.arguments_text}")
-def test_unwrapping_arguments_accepts_only_one_object_in_one_string(given: ToolCall) -> None:
-    assert unwrap_arguments(given) == Repaired((given,))
+def test_unwrapping_arguments_accepts_only_one_object_in_one_string() -> None:
+    """Not a string that holds no object, or was cut; nor an object encoded three times, or a call of another kind."""
+    texts = ('"{\\"x\\":1"', '"\\"{}\\""', '"[1]"', '""', '"null"', '"{\\"x\\": NaN}"')
+    others = (call('"{}"', status="invalid", name=""), call('"{}"', status="invalid", kind="unresolved"))
+    for given in (*(call(text, status="invalid") for text in texts), *others, call('"{}"', kind="custom")):
+        assert unwrap_arguments(given) == Repaired((given,)), given
 
 
 DEEP = {
@@ -119,42 +105,33 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"list": '[{"at":[1]}]'}, {"list": [{"at": [1]}]}),
-        ({"list": [{"at": "[1]"}, '{"at":"[2]"}']}, {"list": [{"at": [1]}, {"at": [2]}]}),
-        ({"maybe": "[1]"}, {"maybe": [1]}),
-        ({"point": '{"at":"[1]"}'}, {"point": {"at": [1]}}),
-        ({"other": '{"x":1}'}, {"other": {"x": 1}}),
-        ({"list": "[]", "text": "[]"}, {"list": [], "text": "[]"}),
-    ],
-)
-def test_unwrapping_fields_follows_the_schema(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
-    before = json.dumps(arguments)
-    repaired = unwrap_fields(call(before, arguments), DEEP)
-    assert (repaired.call.arguments, json.loads(repaired.call.arguments_text)) == (expected, expected)
-    assert repaired.did
-    assert json.dumps(arguments) == before
+#: Arguments -> what they become by the schema; None where they stay.
+FIELDS: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
+    ({"list": '[{"at":[1]}]'}, {"list": [{"at": [1]}]}),
+    ({"list": [{"at": "[1]"}, '{"at":"[2]"}']}, {"list": [{"at": [1]}, {"at": [2]}]}),
+    ({"maybe": "[1]"}, {"maybe": [1]}),
+    ({"point": '{"at":"[1]"}'}, {"point": {"at": [1]}}),
+    ({"other": '{"x":1}'}, {"other": {"x": 1}}),
+    ({"list": "[]", "text": "[]"}, {"list": [], "text": "[]"}),
+    *(({name: "[1]"}, None) for name in ("text", "either", "any")),
+    *(({"list": text}, None) for text in ('{"a":1}', "[1", "one, two")),
+    *((arguments, None) for arguments in ({"maybe": None}, {"list": [{"at": [1]}]}, {"point": "null"})),
+]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *({name: "[1]"} for name in ("text", "either", "any")),
-        *({"list": text} for text in ('{"a":1}', "[1", "one, two")),
-        *({"maybe": None}, {"list": [{"at": [1]}]}, {"point": "null"}),
-    ],
-)
-def test_unwrapping_fields_changes_only_fields_that_the_schema_requires(arguments: dict[str, Any]) -> None:
-    given = call(json.dumps(arguments), arguments)
-    assert unwrap_fields(given, DEEP) == Repaired((given,))
-
-
-@pytest.mark.parametrize("ref", ["#/properties/a", "https://elsewhere.example/a"])
-def test_unwrapping_fields_handles_a_circular_and_a_foreign_schema(ref: str) -> None:
-    given = call('{"a":"[1]"}', {"a": "[1]"})
-    assert unwrap_fields(given, {"properties": {"a": {"$ref": ref}}}) == Repaired((given,))
+def test_unwrapping_fields_follows_the_schema_also_if_it_is_circular_or_foreign() -> None:
+    for arguments, expected in FIELDS:
+        before = json.dumps(arguments)
+        repaired = unwrap_fields(call(before, arguments), DEEP)
+        if expected is None:
+            assert repaired == Repaired((call(before, arguments),))
+        else:
+            assert (repaired.call.arguments, json.loads(repaired.call.arguments_text)) == (expected, expected)
+            assert repaired.did
+        assert json.dumps(arguments) == before
+    for ref in ("#/properties/a", "https://elsewhere.example/a"):
+        given = call('{"a":"[1]"}', {"a": "[1]"})
+        assert unwrap_fields(given, {"properties": {"a": {"$ref": ref}}}) == Repaired((given,))
 
 
 def parallel(*uses: Any, name: str = PARALLEL) -> ToolCall:
@@ -174,35 +151,20 @@ def test_unwrapped_calls_keep_the_id_of_the_original_call() -> None:
     assert unwrap_parallel(given, [PARALLEL]) == Repaired((given,))  # a declared tool of this name
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        parallel(),
-        parallel(USE, {"parameters": {}}),
-        parallel({**USE, "parameters": "{}"}),
-        parallel({**USE, "recipient_name": "functions."}),
-        parallel("f"),
-        parallel(USE, name="other"),
-        call("{}", {}, name=PARALLEL),
-        call("{", None, "invalid", PARALLEL),
-    ],
-    ids=lambda given: f"{given.name} {given.arguments_text}",
-)
-def test_unwrapping_calls_accepts_all_or_none(given: ToolCall) -> None:
-    assert unwrap_parallel(given) == Repaired((given,))
+def test_unwrapping_calls_accepts_all_or_none() -> None:
+    for given in (
+        *(parallel(), parallel(USE, {"parameters": {}}), parallel({**USE, "parameters": "{}"})),
+        *(parallel({**USE, "recipient_name": "functions."}), parallel("f"), parallel(USE, name="other")),
+        *(call("{}", {}, name=PARALLEL), call("{", None, "invalid", PARALLEL)),
+    ):
+        assert unwrap_parallel(given) == Repaired((given,)), given
 
 
 def test_only_declared_names_are_suggested() -> None:
-    for name in (
-        "ls<|channel|>commentary",
-        "ls<|constrain|>json",
-        "functions.ls<|channel|>",
-        "<|start|>ls",
-        "functions.ls",
-    ):
+    leaked = ("ls<|channel|>commentary", "ls<|constrain|>json", "functions.ls<|channel|>", "<|start|>ls")
+    for name in (*leaked, "functions.ls"):
         assert suggest_name(name, ["ls", "cat"]) == "ls"
     for name in ("ls", "rm<|channel|>commentary", "lsx", "", "<|channel|>"):
         assert suggest_name(name, ["ls", "cat"]) is None
-    assert strip_name(call("[", None, "invalid", "f<|channel|>commentary"), ["f"]) == Repaired(
-        (call("[", None, "invalid", "f"),), "took 'f<|channel|>commentary' for f"
-    )
+    stripped = Repaired((call("[", None, "invalid", "f"),), "took 'f<|channel|>commentary' for f")
+    assert strip_name(call("[", None, "invalid", "f<|channel|>commentary"), ["f"]) == stripped

@@ -1,19 +1,21 @@
-"""Failures of class stream: calls that accumulators lose, halve or double."""
+"""Failures of classes stream and robustness: calls that accumulators lose, halve or double, or read without bound."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.support.counting import function_calls
 from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
 from tests.support.emit import LOOKUP, emit_stream, scripted_call
 from tests.support.events import DONE, block_start, block_stop, delta_chunk, fragment, grpc_event, sse, tool_call
 from tests.support.wires import TEXT_WIRES, WIRES
 from toolparity import StreamDecoder
-from toolparity.cassettes.scripts import Say
-from toolparity.normalizer.errors import DecoderFinished
+from toolparity.cassettes.scripts import Part, Say, Think
+from toolparity.normalizer.errors import DecoderFinished, TooManyCalls
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
 from toolparity.normalizer.model import Text, ToolCall
 
@@ -205,3 +207,50 @@ def test_an_end_without_a_start_is_reported(wire: str) -> None:
     stray = re.sub(rb'"index": ?\d', b'"index": 5', frames[last])
     response = decoded(wire, [*frames[: last + 1], stray, *frames[last + 1 :]])
     assert (codes(response), ran(response)) == (["event-missing"], ["call_a"])
+
+
+def assert_linear(wire: str, frames: Callable[[int], list[bytes]], size: int) -> None:
+    """Twice as many deltas cost about twice as much."""
+    once, twice = frames(size), frames(2 * size)
+    feed(wire, once)  # imports and caches
+    assert function_calls(lambda: feed(wire, twice)) < 2.1 * function_calls(lambda: feed(wire, once))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_DOS_01_twenty_thousand_calls_are_a_typed_error(named: bool) -> None:
+    frames = [
+        sse(delta_chunk(fragment("{}", n, f"call_{n}", "f") if named else fragment("", n))) for n in range(20_000)
+    ]
+    with pytest.raises(TooManyCalls, match="4096"):
+        feed("openai.chat", frames)
+
+
+@all_wires
+def test_DOS_01_twice_as_many_deltas_cost_twice_as_much(wire: str) -> None:
+    def call(deltas: int) -> list[bytes]:
+        return emit_stream(wire, [scripted_call(('{"text": "', *["word "] * deltas, '"}'))])
+
+    def thoughts(deltas: int) -> list[bytes]:
+        steps: list[Part] = [Think("word ")] * deltas
+        return emit_stream(wire, steps)
+
+    assert_linear(wire, call, 1000)
+    assert_linear(wire, thoughts, 200)
+
+
+@pytest.mark.parametrize("server", ["without index", "index reused", "snapshots"])
+def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much_either(server: str) -> None:
+    def frames(deltas: int) -> list[bytes]:
+        made = []
+        for number in range(deltas):
+            delta = fragment("word ", 0) if number else fragment('{"text": "', 0, "call_a", "lookup")
+            if server == "without index":
+                del delta["tool_calls"][0]["index"]
+            elif server == "index reused":
+                delta["tool_calls"][0]["id"] = "call_a"
+            else:
+                delta["tool_calls"][0]["function"]["arguments"] = '{"text": "' + "w" * (number % 50)
+            made.append(sse(delta_chunk(delta)))
+        return [*made, DONE]
+
+    assert_linear("openai.chat", frames, 1000)

@@ -1,4 +1,4 @@
-"""Failures of class translate: something is lost between one wire's form and another's."""
+"""Failures of classes translate and thinking: something is lost, moved or changed between one form and another."""
 
 from __future__ import annotations
 
@@ -21,14 +21,29 @@ from tests.normalizer.failures.conversations import (
     written,
 )
 from tests.normalizer.history.views import calls, of_kind
-from tests.support.decoding import anthropic, only, triples
-from tests.support.events import anthropic_body, block_start, block_stop, json_delta, text_delta, tool_start
+from tests.support.decoding import anthropic, decode_stream, only, triples
+from tests.support.events import (
+    anthropic_body,
+    anthropic_stream,
+    block_start,
+    block_stop,
+    chat_body,
+    chat_call,
+    function_call,
+    json_delta,
+    responses_body,
+    text_delta,
+    tool_start,
+)
 from tests.support.wires import OBJECT_WIRES
-from toolparity import Reasoning, Text, ToolCall, normalize
+from toolparity import Reasoning, Response, Text, ToolCall, normalize, select
+from toolparity.normalizer.answers import answer, strip
+from toolparity.normalizer.errors import StripIllegal
 from toolparity.normalizer.model import ServerToolCall, ServerToolResult
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.google_gemini.write_assistant import UNVALIDATED
 
-CLAUDE = "anthropic.messages"
+CLAUDE, RESPONSES = "anthropic.messages", "openai.responses"
 
 
 def test_XLAT_02_a_call_after_reasoning_and_text_is_decoded_from_stream_and_body() -> None:
@@ -114,3 +129,120 @@ def test_PASS_02_server_calls_are_reported_where_they_cannot_be_represented(sour
     encoded = written([user(), assistant(served, found, Text("so"), wire=source)], source, target)
     assert [part.text for part in of_kind(target, encoded.body, "assistant")] == ["so"]
     assert set(codes(encoded)) == {"server-tool"}
+
+
+THOUGHT = {"type": "thinking", "thinking": "let me see", "signature": "EqQBsig=="}
+SEALED = {"type": "redacted_thinking", "data": "EmwKdata=="}
+USE = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"x": 1}}
+
+
+def claude(*blocks: dict[str, Any]) -> Response:
+    """A response of Claude's with these blocks."""
+    return normalize(anthropic_body(*blocks), CLAUDE, provider="anthropic")
+
+
+def next_request(response: Response, policy: str = "all") -> dict[str, Any]:
+    """The body that answers a response of Claude's."""
+    turns = [user(), *answer(response, select(response, policy), {response.calls[0].id: "ok"})]
+    return written(turns, CLAUDE).body  # type: ignore[no-any-return]
+
+
+def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
+    deltas = [
+        {"type": "thinking_delta", "thinking": "let me "},
+        {"type": "thinking_delta", "thinking": "see"},
+        {"type": "signature_delta", "signature": "EqQBsig=="},
+    ]
+    events = [
+        block_start(0, type="thinking", thinking="", signature=""),
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        *(block_stop(0), block_start(1, **SEALED), block_stop(1)),
+        *(tool_start(2, "toolu_1", "f"), json_delta(2, '{"x":'), json_delta(2, "1}"), block_stop(2)),
+    ]
+    streamed = decode_stream(CLAUDE, anthropic_stream(*events), provider="anthropic")
+    for response in (streamed, claude(THOUGHT, SEALED, USE)):
+        assert next_request(response)["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEALED, USE]}
+
+
+def test_THINK_02_redacted_reasoning_round_trips() -> None:
+    response = claude(SEALED, USE)
+    sealed = response.choices[0].blocks[0]
+    assert sealed == Reasoning("", None, "EmwKdata==", redacted=True)
+    body = next_request(response)
+    read = read_request(body, CLAUDE, provider="anthropic")
+    assert read.messages[1].response.choices[0].blocks[0] == sealed  # type: ignore[union-attr]
+    assert write_request(read).body["messages"] == body["messages"]
+    assert body["messages"][1]["content"] == [SEALED, USE]
+
+
+@pytest.mark.parametrize("thought", [Reasoning(""), Reasoning("hm"), Reasoning("hm", signature="")])
+def test_THINK_03_unsigned_reasoning_is_left_out_and_reported(thought: Reasoning) -> None:
+    turns = [user(), assistant(thought, call("toolu_1"), wire=CLAUDE), results(tool_result("toolu_1"))]
+    encoded = written(turns, CLAUDE)
+    assert encoded.body["messages"][1]["content"] == [USE]
+    assert codes(encoded) == ["unsigned-reasoning"]
+
+
+def test_THINK_04_under_first_the_whole_message_is_sent_back_with_a_result_for_every_call() -> None:
+    second = {**USE, "id": "toolu_2"}
+    response = claude(THOUGHT, USE, second)
+    messages = next_request(response, "first")["messages"]
+    assert messages[1]["content"] == [THOUGHT, USE, second]
+    assert [(block["tool_use_id"], block.get("is_error", False)) for block in messages[2]["content"]] == [
+        ("toolu_1", False),
+        ("toolu_2", True),
+    ]
+    with pytest.raises(StripIllegal):
+        strip(response, select(response, "first"))
+
+
+def test_THINK_05_a_signature_stays_on_its_call() -> None:
+    """Gemini's endpoint for Chat Completions signs the first call of a batch only."""
+    signature = {"google": {"thought_signature": "sig=="}}
+    body = chat_body(chat_call("a", "f", "{}") | {"extra_content": signature}, chat_call("b", "f", "{}"))
+    response = normalize(body, "openai.chat", provider="google")
+    turns = [user(), *answer(response, select(response), {"a": "1", "b": "2"})]
+    back = written(turns, "openai.chat", provider="google").body["messages"]
+    assert [message["role"] for message in back] == ["user", "assistant", "tool", "tool"]
+    assert [one.get("extra_content") for one in back[1]["tool_calls"]] == [signature, None]
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_THINK_07_THINK_08_items_are_sent_back_in_order_but_without_storage_only_encrypted_reasoning(
+    encrypted: bool,
+) -> None:
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []} | (
+        {"encrypted_content": "gAAA"} if encrypted else {}
+    )
+    made = function_call("call_1", "f", '{"x": 1}', id="fc_1")
+    content = [{"type": "output_text", "text": "so", "annotations": []}]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    response = normalize(responses_body(reasoning, made, message), RESPONSES, provider="openai")
+    turns = [user(), *answer(response, select(response), {"call_1": "ok"})]
+    stored, stateless = written(turns, RESPONSES), written(turns, RESPONSES, params={"store": False})
+    for encoded, thoughts in ((stored, [reasoning]), (stateless, [reasoning] * encrypted)):
+        items = encoded.body["input"][1:]
+        assert items[:-3] == thoughts
+        assert items[-3] == {member: value for member, value in made.items() if thoughts or member != "id"}
+        assert (items[-2].get("id"), items[-2]["content"][0]["text"]) == ("msg_1" if thoughts else None, "so")
+        assert items[-1] == {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+        assert codes(encoded) == ([] if thoughts else ["reasoning"])
+
+
+@every_pair
+def test_THINK_01_another_provider_receives_every_call_but_no_foreign_signature(source: str, target: str) -> None:
+    thought = Reasoning("hm", signature="sig") if source == CLAUDE else Reasoning("hm", encrypted="enc")
+    turns = [user(), assistant(thought, Text("so"), call("a"), wire=source), results(tool_result("a"))]
+    encoded = written(turns, source, target)
+    assert calls(target, encoded.body) == [("a", "f", {"x": 1})]
+    assert [part.text for part in of_kind(target, encoded.body, "assistant") if part.text] == ["so"]
+    if source != target:
+        assert "sig" not in str(encoded.body).replace("signature", "")
+        assert "reasoning" in codes(encoded)
+
+
+@pytest.mark.parametrize("source", [wire for wire in WIRES if wire != "google.gemini"])
+def test_THINK_06_calls_of_other_models_reach_gemini_with_the_signature_that_it_accepts(source: str) -> None:
+    turns = [user(), assistant(call("a"), call("b"), wire=source), results(tool_result("a"), tool_result("b"))]
+    content = written(turns, source, "google.gemini").body["contents"][1]
+    assert [part.get("thoughtSignature") for part in content["parts"]] == [UNVALIDATED, None]

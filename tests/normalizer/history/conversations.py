@@ -52,12 +52,12 @@ def call(id: str, name: str = "f", **more: Any) -> ToolCall:
     return ToolCall(id, name, {}, "{}", **more)
 
 
-def response(*blocks: Block, wire: Wire = "openai.chat") -> Response:
-    return Response(wire, PROVIDERS[wire], None, "m", [Choice(0, list(blocks), Stop("tool_calls"))])
+def response(*blocks: Block, wire: Any = "openai.chat", id: str | None = None) -> Response:
+    return Response(wire, PROVIDERS[wire], id, "m", [Choice(0, list(blocks), Stop("tool_calls"))])
 
 
-def answer(*blocks: Block, wire: Wire = "openai.chat") -> Assistant:
-    return Assistant(response(*blocks, wire=wire))
+def answer(*blocks: Block, wire: Any = "openai.chat", id: str | None = None) -> Assistant:
+    return Assistant(response(*blocks, wire=wire, id=id))
 
 
 def result(id: str, text: str = "ok", **more: Any) -> ToolResult:
