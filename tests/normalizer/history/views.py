@@ -127,7 +127,9 @@ def _part(part: Any, speaker: str) -> Iterator[Statement]:
         case {"type": "thinking", "thinking": thought}:
             yield Statement("reasoning", thought if isinstance(thought, str) else "".join(t["text"] for t in thought))
         case {"type": "reasoning" | "thought"}:
-            yield from (Statement("reasoning", text["text"]) for text in part.get("summary") or ())
+            yield from (
+                Statement("reasoning", text["text"]) for text in part.get("summary") or part.get("content") or ()
+            )
         case {"functionCall": call}:
             yield Statement("call", _text(call.get("args", {})), call.get("id", ""), call["name"])
         case {"toolUse": call} if call.get("type") != "server_tool_use":
