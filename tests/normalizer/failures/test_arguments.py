@@ -139,6 +139,7 @@ def test_ARG_03_arguments_that_are_not_an_object_do_not_affect_other_calls(wire:
 #: Arguments that cannot run -> the finding that gives the reason.
 INVALID = {
     "FGT-01 a path without quotes": ('{"path": C:\\temp}', "arguments-invalid"),
+    "FIN-10 a closed object": ('{"city":Turin, not quoted}', "arguments-invalid"),
     "FGT-01 a comma too many": ('{"x": 1,}', "arguments-invalid"),
     "FGT-01 another language": ("call f(1)", "arguments-invalid"),
     "NUM-02 an integer of 5000 digits": ('{"x": ' + "9" * 5000 + "}", "arguments-number-too-large"),
@@ -148,7 +149,7 @@ INVALID = {
 
 @pytest.mark.parametrize("case", INVALID)
 @WITH_TEXT
-def test_FGT_01_NUM_02_arguments_that_cannot_be_parsed_are_kept_as_invalid(
+def test_FGT_01_FIN_10_NUM_02_arguments_that_cannot_be_parsed_are_kept_as_invalid(
     wire: str, streamed: bool, case: str
 ) -> None:
     text, code = INVALID[case]

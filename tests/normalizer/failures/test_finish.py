@@ -23,7 +23,6 @@ from tests.support.events import (
     terminal,
     tool_call,
 )
-from tests.support.wires import TEXT_WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.events import ChoiceStop
@@ -157,19 +156,6 @@ def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reas
         assert [call.status for call in response.calls] == ["truncated"]
         assert ("time-limit" in codes(response)) == (raw == "REASON_TIME_LIMIT")
         assert_not_executed(response, calls=1)
-
-
-@pytest.mark.parametrize("wire", TEXT_WIRES)
-def test_FIN_10_closed_arguments_are_malformed_and_open_ones_are_truncated(wire: str) -> None:
-    closed = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', "Turin, not quoted}"))]))
-    (call,) = closed.calls
-    assert (call.arguments, call.status, call.arguments_text) == (None, "invalid", '{"city":Turin, not quoted}')
-    assert (closed.complete, codes(closed)) == (True, ["arguments-invalid"])
-    assert_not_executed(closed, calls=1)
-    broken = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', '"Turin'), closed=False)], None))
-    assert (broken.calls[0].arguments, broken.calls[0].status) == (None, "truncated")
-    assert (broken.complete, "arguments-invalid" in codes(broken)) == (False, False)
-    assert_not_executed(broken, calls=1)
 
 
 USAGE = Usage(5, 7, None, None, None, FIGURES)

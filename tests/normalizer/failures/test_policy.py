@@ -13,12 +13,13 @@ from tests.normalizer.failures.conversations import (
     WIRES,
     call,
     codes,
+    parts,
     request,
     respond,
     user,
     written,
 )
-from tests.normalizer.history.views import calls, results
+from tests.normalizer.history.views import calls, of_kind
 from tests.support.decoding import FORMS
 from tests.support.decoding import respond as received
 from toolparity import Choice, Reasoning, Response, Stop, Text, select
@@ -26,6 +27,8 @@ from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Request, ToolChoice, ToolDefinition
 from toolparity.normalizer.requests import check_request, read_request, with_policy, write_request
 
+#: The wires with a flag for failed results.
+FLAGGED = ("anthropic.messages", "bedrock.converse", "google.gemini", "google.interactions")
 #: The wires whose requests cannot turn parallel calls off.
 WITHOUT_SWITCH = ("google.gemini", "google.interactions", "bedrock.converse", "ollama.chat", "cohere.chat")
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
@@ -34,7 +37,7 @@ GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
 
 
 @EVERY_FORM
-def test_PAR_02_of_several_calls_where_one_was_requested_one_is_kept_and_the_rest_reported(
+def test_PAR_02_HIST_02_HIST_06_first_keeps_one_call_and_reports_all_others(
     wire: str, streamed: bool
 ) -> None:
     single = write_request(with_policy(request([user()], wire), "first"))
@@ -44,10 +47,14 @@ def test_PAR_02_of_several_calls_where_one_was_requested_one_is_kept_and_the_res
     assert ([ref.id for ref in selection.kept], [ref.id for ref in selection.dropped]) == (["a"], ["b", "c"])
     assert [finding.code for finding in selection.findings] == ["dropped-call", "dropped-call"]
     body = written([user(), *answer(response, selection, {"a": "done"})], wire, names=("f", "g")).body
-    assert [id for id, *_ in calls(wire, body)] == ["a", "b", "c"]
-    texts = dict(results(wire, body))
-    assert texts["a"] == "done"
-    assert all("policy first keeps one call" in texts[id] for id in "bc")
+    made = [part for part in parts(wire, body) if part.kind != "user"]
+    assert [(part.kind, part.id) for part in made] == [
+        *(("call", id) for id in "abc"),
+        *(("result", id) for id in "abc"),
+    ]
+    assert [part.failed for part in made[3:]] == [False, *[wire in FLAGGED] * 2]
+    reason = "This call was not executed: policy first keeps one call."
+    assert [part.text.removeprefix("[tool_error] ") for part in made[3:]] == ["done", reason, reason]
 
 
 @POLICIES
@@ -77,13 +84,13 @@ def test_CHOICE_02_a_call_of_an_unselected_choice_is_never_kept(policy: str) -> 
 
 
 @EVERY_WIRE
-def test_HITL_01_a_denied_call_gets_an_error_result_and_the_other_call_runs(wire: str) -> None:
+def test_HITL_01_RES_07_a_call_that_raises_gets_an_error_result_and_the_other_call_runs(wire: str) -> None:
     response = respond(call("a", "delete"), call("b", "read"), wire=wire)
     outcomes: dict[str, Any] = {"a": PermissionError("the user declined"), "b": "text"}
     body = written([user(), *answer(response, select(response), outcomes)], wire, names=("delete", "read")).body
-    (denied, ran) = results(wire, body)
-    assert (denied[0], "PermissionError: the user declined" in denied[1]) == ("a", True)
-    assert ran == ("b", "text")
+    denied, ran = of_kind(wire, body, "result")
+    assert (denied.id, denied.failed, ran.id, ran.text) == ("a", wire in FLAGGED, "b", "text")
+    assert "PermissionError: the user declined" in denied.text
 
 
 MODES = [ToolChoice("auto"), ToolChoice("none"), ToolChoice("required"), ToolChoice("named", "f")]

@@ -34,7 +34,7 @@ def assert_unchanged(given: ToolCall) -> None:
 
 
 @WITH_TEXT
-def test_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: bool) -> None:
+def test_FIN_10_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: bool) -> None:
     text = '{"path":"a","content":"hel'
     response = respond(wire, streamed, [("a", "write", text)])
     cut = only(response)

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
-from tests.support.decoding import (
-    FORMS,
-    anthropic,
-    chat,
-    codes,
-    decode_stream,
-    only,
-    respond,
-    responses,
-    shapes,
-    traffic,
-)
+from tests.support.decoding import FORMS, both, chat, codes, decode_stream, only, respond, responses, shapes, traffic
+from tests.support.emit import LOOKUP
 from tests.support.events import (
-    anthropic_body,
-    block_start,
-    block_stop,
+    added,
     chat_body,
     chunk,
+    done,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
-    json_delta,
     responses_body,
     sse,
-    text_delta,
-    tool_start,
 )
 from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.events import BlockDelta
 
 CHAT, RESPONSES, CLAUDE, XAI = "openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"
@@ -58,54 +44,23 @@ def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wi
         pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         for fed in (body, [body[at : at + 1] for at in range(len(body))], pieces):
             assert_complete(decode_stream(wire, fed))
+        parts = [(id, name, text[at : at + size]) for id, name, text in CALLS for at in range(0, len(text), size)]
+        chunks = [grpc_chunk(grpc_call(*given), role=2) for given in parts]
+        assert shapes(decode_stream(XAI, [*chunks, grpc_chunk(finish=4)])) == SHAPES
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 1000])
-def test_ONE_01_call_fragments_of_xai_grpc_are_concatenated(size: int) -> None:
-    pieces = [(id, name, text[at : at + size]) for id, name, text in CALLS for at in range(0, len(text), size)]
-    chunks = [grpc_chunk(grpc_call(*given), role=2) for given in pieces]
-    assert shapes(decode_stream(XAI, [*chunks, grpc_chunk(finish=4)])) == SHAPES
+#: The wires whose answers have an order of texts and calls.
+ORDERED = (RESPONSES, CLAUDE, "bedrock.converse", "google.gemini", "google.interactions")
 
 
-def message(id: str, text: str) -> dict[str, Any]:
-    """A message item of openai_responses."""
-    part = {"type": "output_text", "text": text, "annotations": []}
-    return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": [part]}
-
-
-def message_events(index: int, id: str, text: str) -> list[dict[str, Any]]:
-    """The first events of such an item."""
-    begun = {**message(id, ""), "content": [], "status": "in_progress"}
-    place = {"output_index": index, "item_id": id, "content_index": 0}
-    return [
-        {"type": "response.output_item.added", "output_index": index, "item": begun},
-        {"type": "response.output_text.delta", "delta": text, **place},
-    ]
-
-
-ITEM = function_call("a", "f", '{"x":1}', id="fc_1")
-OUTPUT = responses_body(message("m1", "before "), ITEM, message("m2", "after"))
-ITEMS = [*message_events(0, "m1", "before "), *item_events(1, ITEM), *message_events(2, "m2", "after")]
-BLOCKS = anthropic_body(
-    {"type": "text", "text": "before "},
-    {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
-    {"type": "text", "text": "after"},
-)
-
-
-def test_ONE_03_text_around_a_call_is_kept_in_order() -> None:
-    streamed = anthropic(
-        *(block_start(0, type="text", text=""), text_delta(0, "bef"), text_delta(0, "ore "), block_stop(0)),
-        *(tool_start(1, "a", "f"), json_delta(1, '{"x":1}'), block_stop(1)),
-        *(block_start(2, type="text", text=""), text_delta(2, "after"), block_stop(2)),
-    )
-    items = [normalize(OUTPUT, RESPONSES), responses(*ITEMS, end=OUTPUT), responses(*ITEMS)]
-    for response in (streamed, normalize(BLOCKS, CLAUDE), *items):
+@pytest.mark.parametrize("wire", ORDERED)
+def test_ONE_03_text_around_a_call_is_kept_in_order(wire: str) -> None:
+    for response in both(wire, [Say("before "), LOOKUP, Say("after")], "tool_calls"):
         before, call, after = response.choices[0].blocks
         assert isinstance(before, Text)
         assert isinstance(after, Text)
         assert (before.text, call, after.text) == ("before ", only(response), "after")
-        assert (only(response).id, only(response).arguments) == ("a", {"x": 1})
+        assert only(response).arguments == {"city": "Turin"}
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
@@ -148,23 +103,20 @@ def test_CUST_01_the_input_of_a_custom_call_is_text_and_never_parsed() -> None:
         assert [ref.id for ref in select(response).kept] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "member", "given"),
-    [
-        ("apply_patch", "operation", {"type": "delete_file", "path": "a"}),
-        ("local_shell", "action", {"type": "exec", "command": ["ls"]}),
-        ("shell", "action", {"commands": ["ls"]}),
-        ("computer", "action", {"type": "click", "x": 1, "y": 2}),
-    ],
-)
-def test_CUST_02_tools_that_the_provider_defines_and_the_caller_runs_are_client_calls(
-    kind: str, member: str, given: dict[str, object]
-) -> None:
-    item = {"type": f"{kind}_call", "id": "i_1", "call_id": "a", "status": "completed", member: given}
-    added = {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}}
-    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
-    for response in (normalize(responses_body(item), RESPONSES), responses(added, done)):
-        call = only(response)
-        assert (call.id, call.wire_id, call.kind, call.status) == ("a", "i_1", kind, "complete")
-        assert (call.arguments, response.choices[0].stop.reason) == (given, "tool_calls")
-        assert [ref.id for ref in select(response).kept] == ["a"]
+OF_THE_CALLER: list[tuple[str, str, dict[str, object]]] = [
+    ("apply_patch", "operation", {"type": "delete_file", "path": "a"}),
+    ("local_shell", "action", {"type": "exec", "command": ["ls"]}),
+    ("shell", "action", {"commands": ["ls"]}),
+    ("computer", "action", {"type": "click", "x": 1, "y": 2}),
+]
+
+
+def test_CUST_02_tools_that_the_provider_defines_and_the_caller_runs_are_client_calls() -> None:
+    for kind, member, given in OF_THE_CALLER:
+        item = {"type": f"{kind}_call", "id": "i_1", "call_id": "a", "status": "completed", member: given}
+        events = added(0, {**item, "status": "in_progress"}), done(0, item)
+        for response in (normalize(responses_body(item), RESPONSES), responses(*events)):
+            call = only(response)
+            assert (call.id, call.wire_id, call.kind, call.status) == ("a", "i_1", kind, "complete")
+            assert (call.arguments, response.choices[0].stop.reason) == (given, "tool_calls")
+            assert [ref.id for ref in select(response).kept] == ["a"]

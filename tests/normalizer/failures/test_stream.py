@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -61,38 +60,28 @@ def test_STR_01_STR_02_text_before_a_call_does_not_hide_it_and_an_empty_one_yiel
 
 
 CALL = tool_call('{"city":"Turin"}', "call_a", "lookup")
-
-
 HEAD = tool_call('{"city":', "call_a", "lookup")
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [CALL, CALL],
-        [HEAD, tool_call('"Turin"}')],
-        [HEAD, tool_call('"Turin"}', "call_a", "lookup")],
-        [HEAD, tool_call('"Turin"}', "call_a")],
-        [HEAD, CALL],
-        [tool_call("", "call_a", "lookup"), CALL],
-        [HEAD, tool_call('"Tu'), tool_call('rin"}'), CALL],
-    ],
-    ids=[
-        "the same twice",
-        "no id",
-        "the id again",
-        "only the id again",
-        "a snapshot",
-        "the name first",
-        "all of it last",
-    ],
+#: The pieces of a call: the same twice, without an id, with it again, as snapshots, with the name first, or whole last.
+SPREAD = (
+    [CALL, CALL],
+    [HEAD, tool_call('"Turin"}')],
+    [HEAD, tool_call('"Turin"}', "call_a", "lookup")],
+    [HEAD, tool_call('"Turin"}', "call_a")],
+    [HEAD, CALL],
+    [tool_call("", "call_a", "lookup"), CALL],
+    [HEAD, tool_call('"Tu'), tool_call('rin"}'), CALL],
 )
-def test_XAI_10_a_call_spread_over_chunks_is_one(calls: list[Any]) -> None:
-    for role in ({}, {"role": 0}):
-        frames = [grpc_event(tool_calls=[call], **role) for call in calls]
-        response = decoded(XAI, [*frames, grpc_event(finish="REASON_TOOL_CALLS")])
-        assert response.choices[0].blocks == [TURIN]
-        assert ran(response) == ["call_a"]
+
+
+def test_XAI_10_a_call_spread_over_chunks_is_one() -> None:
+    for calls in SPREAD:
+        for role in ({}, {"role": 0}):
+            frames = [grpc_event(tool_calls=[call], **role) for call in calls]
+            response = decoded(XAI, [*frames, grpc_event(finish="REASON_TOOL_CALLS")])
+            assert response.choices[0].blocks == [TURIN]
+            assert ran(response) == ["call_a"]
 
 
 def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run() -> None:

@@ -14,7 +14,6 @@ from tests.normalizer.failures.conversations import (
     call,
     codes,
     every_pair,
-    parts,
     results,
     tool_result,
     user,
@@ -46,24 +45,6 @@ from toolparity.normalizer.wires.google_gemini.write_assistant import UNVALIDATE
 CLAUDE, RESPONSES = "anthropic.messages", "openai.responses"
 
 
-def test_XLAT_02_a_call_after_reasoning_and_text_is_decoded_from_stream_and_body() -> None:
-    thought = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}}
-    streamed = anthropic(
-        *(block_start(0, type="thinking", thinking="", signature=""), thought, block_stop(0)),
-        *(block_start(1, type="text", text=""), text_delta(1, "so"), block_stop(1)),
-        *(tool_start(2, "a", "f"), json_delta(2, '{"x":1}'), block_stop(2)),
-    )
-    content: list[dict[str, Any]] = [
-        {"type": "thinking", "thinking": "hm", "signature": ""},
-        {"type": "text", "text": "so"},
-        {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
-    ]
-    for response in (streamed, normalize(anthropic_body(*content), CLAUDE)):
-        assert [type(block) for block in response.choices[0].blocks] == [Reasoning, Text, ToolCall]
-        assert triples(response) == [("a", "f", {"x": 1})]
-        assert response.choices[0].stop.reason == "tool_calls"
-
-
 @pytest.mark.parametrize("deltas", [[], ['{"a": 1}'], ['{"a"', ": 1}"]], ids=["none", "whole", "pieces"])
 def test_XLAT_03_an_input_in_the_start_event_counts_once(deltas: list[str]) -> None:
     pieces = [json_delta(0, text) for text in deltas]
@@ -88,15 +69,6 @@ def test_XLAT_05_text_and_calls_of_alternating_blocks_are_all_kept() -> None:
         assert [id for id, *_ in calls(target, body)] == ["a", "b"]
 
 
-@every_pair
-def test_HIST_09_text_beside_calls_is_kept(source: str, target: str) -> None:
-    made = assistant(Text("I look."), call("a"), call("b"), wire=source)
-    encoded = written([user(), made, results(tool_result("a"), tool_result("b"))], source, target)
-    assert encoded.losses == []
-    sent = [(part.kind, part.id or part.text) for part in parts(target, encoded.body)]
-    assert sent[1:4] == [("assistant", "I look."), ("call", "a"), ("call", "b")]
-
-
 CONTENTS: dict[str, list[dict[str, Any]]] = {
     "thinking": [
         {"type": "thinking", "thinking": "", "signature": "s"},
@@ -112,7 +84,7 @@ CONTENTS: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_PASS_01_content_is_sent_back_unchanged_to_its_provider(name: str) -> None:
+def test_ORD_03_PASS_01_content_is_sent_back_unchanged_to_its_provider(name: str) -> None:
     content = CONTENTS[name]
     response = normalize(anthropic_body(*content, stop="end_turn"), CLAUDE, provider="anthropic")
     body = written([user(), assistant(*response.choices[0].blocks, wire=CLAUDE), user("so?")], CLAUDE).body
@@ -147,7 +119,7 @@ def next_request(response: Response, policy: str = "all") -> dict[str, Any]:
     return written(turns, CLAUDE).body  # type: ignore[no-any-return]
 
 
-def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
+def test_THINK_01_XLAT_02_signed_reasoning_before_text_and_a_call_is_decoded_and_sent_back_unchanged() -> None:
     deltas = [
         {"type": "thinking_delta", "thinking": "let me "},
         {"type": "thinking_delta", "thinking": "see"},
@@ -157,11 +129,15 @@ def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
         block_start(0, type="thinking", thinking="", signature=""),
         *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         *(block_stop(0), block_start(1, **SEALED), block_stop(1)),
-        *(tool_start(2, "toolu_1", "f"), json_delta(2, '{"x":'), json_delta(2, "1}"), block_stop(2)),
+        *(block_start(2, type="text", text=""), text_delta(2, "so"), block_stop(2)),
+        *(tool_start(3, "toolu_1", "f"), json_delta(3, '{"x":'), json_delta(3, "1}"), block_stop(3)),
     ]
+    content = [THOUGHT, SEALED, {"type": "text", "text": "so"}, USE]
     streamed = decode_stream(CLAUDE, anthropic_stream(*events), provider="anthropic")
-    for response in (streamed, claude(THOUGHT, SEALED, USE)):
-        assert next_request(response)["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEALED, USE]}
+    for response in (streamed, claude(*content)):
+        assert [type(block) for block in response.choices[0].blocks] == [Reasoning, Reasoning, Text, ToolCall]
+        assert (triples(response), response.choices[0].stop.reason) == ([("toolu_1", "f", {"x": 1})], "tool_calls")
+        assert next_request(response)["messages"][1] == {"role": "assistant", "content": content}
 
 
 def test_THINK_02_redacted_reasoning_round_trips() -> None:
