@@ -37,9 +37,7 @@ GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
 
 
 @EVERY_FORM
-def test_PAR_02_HIST_02_HIST_06_first_keeps_one_call_and_reports_all_others(
-    wire: str, streamed: bool
-) -> None:
+def test_PAR_02_HIST_02_HIST_06_first_keeps_one_call_and_reports_all_others(wire: str, streamed: bool) -> None:
     single = write_request(with_policy(request([user()], wire), "first"))
     assert codes(single) == ["parallel"] * (wire in WITHOUT_SWITCH)
     response = received(wire, streamed, GIVEN, provider=PROVIDERS[wire])
@@ -57,12 +55,6 @@ def test_PAR_02_HIST_02_HIST_06_first_keeps_one_call_and_reports_all_others(
     assert [part.text.removeprefix("[tool_error] ") for part in made[3:]] == ["done", reason, reason]
 
 
-@POLICIES
-def test_FIRST_02_a_call_is_found_by_its_type_not_by_its_position(policy: str) -> None:
-    response = respond(Reasoning("hm"), Text("so"), call("a"), call("b"))
-    assert [ref.id for ref in select(response, policy).kept] == ["a", "b"][: 1 if policy == "first" else 2]
-
-
 @EVERY_WIRE
 def test_EXT_01_MULTI_01_the_selection_is_the_same_for_a_stream_and_a_body(wire: str) -> None:
     for policy, count in (("first", 3), ("all", 3), ("batch", 3), ("all", 1)):
@@ -72,7 +64,9 @@ def test_EXT_01_MULTI_01_the_selection_is_the_same_for_a_stream_and_a_body(wire:
 
 
 @POLICIES
-def test_CHOICE_02_a_call_of_an_unselected_choice_is_never_kept(policy: str) -> None:
+def test_CHOICE_02_FIRST_02_calls_are_found_by_their_type_and_only_in_the_selected_choice(policy: str) -> None:
+    found = select(respond(Reasoning("hm"), Text("so"), call("a"), call("b")), policy)
+    assert [ref.id for ref in found.kept] == ["a", "b"][: 1 if policy == "first" else 2]
     other = Choice(1, [call("x", "delete_customer_data")], Stop("tool_calls"))
     response = Response("openai.chat", "openai", "r", "m", [Choice(0, [Text("no")], Stop("end_turn")), other])
     selection = select(response, policy)

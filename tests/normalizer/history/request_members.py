@@ -24,23 +24,16 @@ _DEEPEST = 9
 #: Values of members that have a form, or refer to another member.
 _SAMPLES: dict[str, Any] = {
     "arguments": '{"x":1}',
-    "call_id": "call_1",
-    "tool_call_id": "call_1",
-    "tool_use_id": "call_1",
+    **dict.fromkeys(("call_id", "tool_call_id", "tool_use_id", "toolUseId"), "call_1"),
     "url": "https://example.invalid/a",
-    "image_url": "https://example.invalid/a.png",
     "file_url": "https://example.invalid/a.pdf",
+    **dict.fromkeys(("image_url", "fileUri", "uri"), "https://example.invalid/a.png"),
     "data": "AAAA",
     "file_data": "data:application/pdf;base64,AAAA",
     "name": "f",
-    "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}},
-    "input_schema": {"type": "object", "properties": {"x": {"type": "integer"}}},
-    "schema": {"type": "object", "properties": {"x": {"type": "integer"}}},
-    "toolUseId": "call_1",
-    "parametersJsonSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
-    "fileUri": "https://example.invalid/a.png",
-    "uri": "https://example.invalid/a.png",
 }
+for _name in ("parameters", "input_schema", "schema", "parametersJsonSchema"):
+    _SAMPLES[_name] = {"type": "object", "properties": {"x": {"type": "integer"}}}
 #: Types that the SDKs write as base64, and those that they read from files, which no request has.
 _BASE64 = (bytes, Image)
 _LOCAL = (IO, os.PathLike)

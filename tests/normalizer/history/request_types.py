@@ -149,9 +149,8 @@ def of_gemini(body: dict[str, Any]) -> dict[str, Any]:
         contents.append({"role": role, **content, "parts": parts})
     body["contents"] = contents
     if "systemInstruction" in body:
-        body["systemInstruction"]["parts"] = [
-            _gemini_part(part) for part in body["systemInstruction"].get("parts", [{}])
-        ]
+        parts = body["systemInstruction"].get("parts", [{}])
+        body["systemInstruction"]["parts"] = [_gemini_part(part) for part in parts]
     for tool in body.get("tools", ()):
         for declaration in tool.get("functionDeclarations", ()):
             declaration.setdefault("name", "f")
@@ -169,11 +168,7 @@ def _gemini_part(part: dict[str, Any]) -> dict[str, Any]:
         if "inlineData" in inner:
             inner["inlineData"] = {"mimeType": "image/png", "data": "AAAA", **inner["inlineData"]}
         if "fileData" in inner:
-            inner["fileData"] = {
-                "mimeType": "image/png",
-                "fileUri": "https://example.invalid/a.png",
-                **inner["fileData"],
-            }
+            inner["fileData"] = {"mimeType": "image/png", "fileUri": "https://e.invalid/a.png"} | inner["fileData"]
     return part if _GEMINI_DATA & part.keys() else {"text": "a text", **part}
 
 
@@ -189,9 +184,8 @@ def of_converse(body: dict[str, Any]) -> dict[str, Any]:
         messages.append(message)
     body["messages"] = messages
     if "toolConfig" in body:
-        body["toolConfig"].setdefault(
-            "tools", [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]
-        )
+        tool = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+        body["toolConfig"].setdefault("tools", [tool])
     return body
 
 
@@ -224,10 +218,8 @@ def of_ollama(body: dict[str, Any]) -> dict[str, Any]:
         if "tool_name" in message:
             call = {"function": {"name": message["tool_name"], "arguments": {}}}
             messages.append({"role": "assistant", "tool_calls": [call]})
-        role = (
-            "tool" if "tool_name" in message else "assistant" if {"thinking", "tool_calls"} & message.keys() else "user"
-        )
-        messages.append({"content": "a content", **message, "role": role})
+        role = "assistant" if {"thinking", "tool_calls"} & message.keys() else "user"
+        messages.append({"content": "a content", **message, "role": "tool" if "tool_name" in message else role})
     body["messages"] = messages
     for tool in body.get("tools", ()):
         tool.setdefault("function", {}).setdefault("name", "f")

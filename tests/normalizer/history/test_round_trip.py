@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from xai_sdk.proto import chat_pb2
 
-from toolparity import normalize
-from toolparity.normalizer.conversation import (
-    Assistant,
-    Loss,
-    Request,
-    TextPart,
-    ToolResult,
-    ToolResults,
-    User,
-)
+from toolparity.normalizer.conversation import Assistant, Loss, ToolResults, User
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
@@ -180,32 +172,12 @@ def gemini_round(response: Body) -> list[Body]:
 
 RESPONSES: list[Body] = [{"output": "a"}, {"result": {"a": 1}}, {"error": "no"}, {"city": "Oslo", "error": None}, {}]
 OPENAPI = {"type": "OBJECT", "properties": {"city": {"type": "STRING", "nullable": True, "enum": ["a"]}}}
-GEMINI = gemini(
-    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"}]},
-    {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}}}]},
-    model="gemini-2.5-flash",
-    systemInstruction={"parts": [{"text": "Be brief."}]},
-    tools=[{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}],
-    toolConfig={"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-    generationConfig={"temperature": 0.5, "topK": 3},
-)
 COHERE_CALL = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 DOCUMENT = {"id": "d", "data": {"title": "t", "text": "x"}}
 COHERE_DOCUMENT = [
     answer(tool_plan="I will look.", tool_calls=[COHERE_CALL]),
     {"role": "tool", "tool_call_id": "f_1", "content": [{"type": "document", "document": DOCUMENT}]},
 ]
-COHERE_CITATIONS = answer(
-    tool_plan="I will look.",
-    content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Yes."}],
-    citations=[
-        {"start": 0, "end": 1, "text": "I", "type": "PLAN"},
-        {"start": 0, "end": 2, "text": "hm", "content_index": 0, "type": "THINKING_CONTENT"},
-        {"start": 0, "end": 3, "text": "Yes", "content_index": 1, "type": "TEXT_CONTENT"},
-    ],
-)
-TOOL_USE = {"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}}
-TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
 CONVERSE_CALL = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"x": 1}}}]}
 CONVERSE_RESULT = {"toolUseId": "t1", "content": [{"json": {"y": 2}}]}
 
@@ -266,10 +238,6 @@ XAI: dict[str, list[Body]] = {
         xai("ASSISTANT", "done"),
     ],
 }
-XAI_SETTINGS: Body = {"model": "m", "tool_choice": {"mode": "TOOL_MODE_REQUIRED"}, "parallel_tool_calls": False}
-XAI_SETTINGS |= {"store_messages": True, "max_tokens": 7, "temperature": 0.5, "stop": ["a", "b"], "n": 2, "seed": 0}
-XAI_SETTINGS |= {"tools": [{"function": {"name": "f", "description": "does f", "parameters": '{"type": "object"}'}}]}
-
 #: For each wire: a case -> its body.
 CASES: dict[str, dict[str, Body]] = {
     "openai.chat": {
@@ -278,20 +246,12 @@ CASES: dict[str, dict[str, Body]] = {
         "old functions": FUNCTIONS,
     },
     "ollama.chat": {case: {"model": "m", "messages": messages, "stream": False} for case, messages in OLLAMA.items()},
-    "anthropic.messages": {
-        "a call and its result": {
-            "model": "m",
-            "max_tokens": 5,
-            "messages": [ASK, answer(content=[TOOL_USE]), {"role": "user", "content": [TOOL_RESULT]}],
-        }
-    },
     "bedrock.converse": {
         "a result as JSON": converse({"toolResult": CONVERSE_RESULT}),
         "a result before a text": converse({"toolResult": CONVERSE_RESULT}, {"text": "?"}),
     },
     "cohere.chat": {
         "a document": {"model": "m", "messages": [ASK, *COHERE_DOCUMENT]},
-        "citations": {"model": "m", "messages": [ASK, COHERE_CITATIONS]},
         "strict tools": {
             "model": "m",
             "messages": [ASK],
@@ -300,16 +260,16 @@ CASES: dict[str, dict[str, Body]] = {
         },
     },
     "google.gemini": {
-        "settings and a signature": GEMINI,
         "an unknown role": gemini({"role": "narrator", "parts": [{"text": "once"}]}),
         "a schema in OpenAPI": gemini(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]),
         **{f"the response {response}": gemini(*gemini_round(response)) for response in RESPONSES},
     },
-    "xai.grpc": {
-        **{case: {"model": "m", "messages": messages} for case, messages in XAI.items()},
-        "settings": {**XAI_SETTINGS, "messages": [xai("USER", "hi")]},
-    },
+    "xai.grpc": {case: {"model": "m", "messages": messages} for case, messages in XAI.items()},
 }
+#: Requests with nearly every documented member. On bedrock.converse, messages of one role are merged.
+FULL: dict[str, Body] = json.loads(Path(__file__).with_name("full_requests.json").read_text("utf-8"))
+for _wire in FULL.keys() - {"bedrock.converse"}:
+    CASES.setdefault(_wire, {})["a full request"] = FULL[_wire]
 PROVIDERS = {"openai.chat": "openrouter"}
 
 
@@ -335,10 +295,12 @@ def test_a_request_comes_back_as_it_was_from_each_of_its_forms(wire: Wire, case:
     assert body == untouched
 
 
-@pytest.mark.parametrize("body", [b"\xff\xff", "[1]", {"messages": 3}, 7, b'{"model":'])
-def test_a_body_that_is_not_a_request_of_xai_is_malformed(body: Any) -> None:
-    with pytest.raises(MalformedBody):
-        read_request(body, "xai.grpc")
+@pytest.mark.parametrize("body", [b"\xff\xff", "[1]", {"messages": 3}, 7, b'{"model":', {}, object()])
+def test_a_body_that_is_not_a_request_is_malformed(body: Any) -> None:
+    wires: tuple[Wire, ...] = ("xai.grpc", "anthropic.messages")
+    for wire in wires if body != {} else wires[1:]:
+        with pytest.raises(MalformedBody):
+            read_request(body, wire)
 
 
 @pytest.mark.parametrize(
@@ -414,21 +376,6 @@ def test_a_document_of_cohere_is_json_elsewhere() -> None:
 def test_empty_members_of_ollama_are_not_a_loss_elsewhere() -> None:
     body = {"model": "m", "messages": [ASK], "tools": [], "options": {}, "format": ""}
     assert write_request(read_request(body, "ollama.chat"), "openai.chat").losses == []
-
-
-def test_a_failed_result_is_marked_in_its_text_and_read_as_failed_again() -> None:
-    results = [
-        ToolResult("a", [TextPart("no such file")], is_error=True),
-        ToolResult("b", [TextPart("[tool_error] is a marker")]),
-    ]
-    calls = [chat_call(result.call_id) for result in results]
-    response = normalize({"choices": [{"message": answer(content=None, tool_calls=calls)}]}, "openai.chat")
-    written = write_request(Request("openai.chat", "m", [Assistant(response), ToolResults(results)])).body
-    assert written["messages"][1:] == [
-        chat_result("a", "[tool_error] no such file"),
-        chat_result("b", "[tool_ok] [tool_error] is a marker"),
-    ]
-    assert read_request(written, "openai.chat").messages[-1] == ToolResults(results)
 
 
 def test_only_the_messages_behind_the_stored_response_are_sent_and_can_be_read_again() -> None:

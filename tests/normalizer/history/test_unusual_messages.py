@@ -55,6 +55,10 @@ CASES: dict[Wire, dict[str, Body]] = {
         "the name of a tool": anthropic(tools=[{"name": 5}]),
         "messages": anthropic(USER, 5, RESULT, 7, thinking={"type": "enabled", "budget_tokens": 1024}),
         "the model": {**anthropic(), "model": 5},
+        "blocks": anthropic(USER, by("assistant", 3, {"type": "tool_use", "input": 3}, {"type": "text", "text": 3})),
+        "parts": anthropic(by("user", 3, {"type": "tool_result", "tool_use_id": 3, "content": {}}, {"type": "image"})),
+        "tools": anthropic(by("user", {"type": "document", "source": {"type": "text"}}), tools={"a": 1}),
+        **{f"content {content}": anthropic(USER, {"role": "assistant", "content": content}) for content in (None, {})},
     },
     "openai.chat": {
         "the id of a call": {
@@ -79,7 +83,7 @@ CASES: dict[Wire, dict[str, Body]] = {
     "xai.grpc": {"a role": {"model": "m", "messages": [{"role": ["x"], "content": []}]}},
 }
 #: Cases that cannot go back as they came.
-CHANGED = ("the id of a call", "the type of a choice", "messages")
+CHANGED = ("the id of a call", "the type of a choice", "messages", "blocks", "parts")
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)

@@ -7,11 +7,14 @@ together again, it is the same answer.
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -20,11 +23,43 @@ import msgspec
 from tests.normalizer.recorded.rows import Row, rows
 from tests.support import eventstream
 from tests.support.thoroughness import is_thorough
-from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, WIRES
+from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources import read as read_files
 from toolparity.normalizer.readers import SseReader
+
+#: Members whose values are the model's, and not the wire's: a member more is another value there.
+FOREIGN = frozenset(("arguments", "input", "action", "actions", "operation", "parameters", "metadata"))
+
+
+def copied(value: Any) -> Any:
+    """A deep copy."""
+    return copy.deepcopy(value)
+
+
+def objects(
+    value: Any, *, own: bool = False, path: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Every object with its path. ``own``: only those that the wire defines."""
+    if isinstance(value, dict):
+        yield path, value
+        for key, inner in list(value.items()):
+            # What goes back as it came, on Google's wires, keeps a member more: a part, and the summary of a thought.
+            is_returned = key == "parts" or (key == "summary" and "steps" in path)
+            if not (own and (key in FOREIGN or is_returned)):
+                yield from objects(inner, own=own, path=(*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from objects(inner, own=own, path=(*path, number))
+
+
+def pieces(text: str, chance: Random) -> list[str]:
+    """The text in two to four pieces, none empty; fewer where it is short."""
+    places = sorted({chance.randint(1, max(1, len(text) - 1)) for _ in range(chance.randint(1, 3))})
+    edges = [0, *(place for place in places if place < len(text)), len(text)]
+    return [text[a:b] for a, b in pairwise(edges)]
+
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDINGS = ROOT.parent / "shared" / "recordings"
@@ -231,6 +266,3 @@ def sample(wire: str) -> tuple[Traffic, ...]:
         if EVERY or counts[place] <= TAKEN[calls]:
             chosen.append(traffic)
     return tuple(chosen)
-
-
-__all__ = ["ADDED", "DONE", "EVENT_TYPE", "EVERY", "WIRES", "Traffic", "meaning", "read", "received", "sample", "sent"]

@@ -14,10 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, SSE_WIRES
 
-from . import neutral_blocks, neutral_xai_grpc
-from . import neutral_openai_chat as neutral_chat
-from .changes import copied, objects
-from .material import ADDED, Traffic, plainly, received, sent
+from . import neutral_blocks, neutral_chunks
+from .material import ADDED, Traffic, copied, objects, plainly, received, sent
 
 
 class Mutation(NamedTuple):
@@ -163,9 +161,9 @@ def chained(table: list[Mutation], chance: Random) -> list[Mutation]:
 
 MUTATIONS: tuple[Mutation, ...] = (
     *_COMMON,
-    *_of("openai.chat", neutral_chat.TABLE),
+    *_of("openai.chat", neutral_chunks.CHAT_TABLE),
     *(mutation for wire, table in neutral_blocks.TABLES.items() for mutation in _of(wire, table)),
-    *_of("xai.grpc", neutral_xai_grpc.TABLE),
+    *_of("xai.grpc", neutral_chunks.XAI_TABLE),
 )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from .changes import copied, pieces
-from .material import DONE, Traffic
+from .material import DONE, Traffic, copied, pieces
 
 Parts = list[Any]
 Mutate = Callable[[Traffic, Random], Traffic | None]

@@ -14,15 +14,14 @@ from zlib import crc32
 
 import pytest
 
-from tests.support.damage import STRANGE
 from tests.support.thoroughness import is_thorough
+from tests.support.wires import WIRES
 from toolparity import Response, ToolCall, ToolparityError, select
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.policies import POLICIES
 
-from .changes import copied, objects
-from .material import EVERY, WIRES, Traffic, read, received, sample, sent
+from .material import EVERY, Traffic, copied, objects, read, received, sample, sent
 
 ROUNDS = 4 if EVERY else 2 if is_thorough() else 1
 #: Stop reasons of an answer of which nothing may run.
@@ -65,13 +64,6 @@ def _mixed(parts: Parts, other: Parts, chance: Random) -> Parts:
     return mixed
 
 
-def _other_values(parts: Parts, other: Parts, chance: Random) -> Parts:
-    found = [(holder, name) for _, holder in objects(parts) for name in holder]
-    for holder, name in chance.sample(found, min(len(found), 4)):
-        holder[name] = copied(chance.choice(STRANGE))
-    return parts
-
-
 def _other_members(names: tuple[str, ...], values: tuple[Any, ...]) -> Callable[[Parts, Parts, Random], Parts]:
     def change(parts: Parts, other: Parts, chance: Random) -> Parts:
         for _, holder in objects(parts):
@@ -90,7 +82,6 @@ DAMAGE: dict[str, Callable[[Parts, Parts, Random], Parts]] = {
     "the end missing": lambda parts, other, chance: parts[: chance.randint(1, len(parts) - 1)],
     "two streams spliced": _spliced,
     "two streams in turn": _mixed,
-    "values of another type": _other_values,
     "indexes anywhere": _other_members(
         ("index", "output_index", "content_index", "contentBlockIndex"), (-1, -(2**31), 2**31, 2**63, 0, 7)
     ),
