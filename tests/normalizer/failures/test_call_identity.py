@@ -121,7 +121,7 @@ def test_IDX_15_an_item_whose_id_changes_is_one_call() -> None:
 
 def test_IDX_15_a_call_whose_name_is_missing_or_white_space_is_reported_and_never_dispatched() -> None:
     response = responses(
-        {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": '{"x":1}'},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": '{"x":1}'}
     )
     assert [(call.name, call.status, call.arguments_text) for call in response.calls] == [("", "invalid", '{"x":1}')]
     blank = [chat(piece(0, "a", name, "{}")) for name in ("", " ", "\n\t")]

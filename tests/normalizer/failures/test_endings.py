@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.decoding import assert_not_executed, both, codes, decoded, triples
 from tests.support.emit import LOOKUP, STOP_WORDS, emit_stream, scripted_call
-from tests.support.wires import OBJECT_WIRES, SSE_WIRES, TEXT_WIRES, WIRES
+from tests.support.wires import OBJECT_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response, normalize, select
 from toolparity.cassettes.scripts import Say, Think
 from toolparity.normalizer.model import Reasoning, Stop
@@ -30,17 +30,6 @@ def test_TERM_01_TERM_03_a_stream_that_breaks_off_anywhere_has_no_stop_reason_an
         assert_not_executed(response)
     found = [(call.id, json.loads(call.arguments_text)) for call in response.calls]
     assert found == [("call_a", {"city": "Turin"}), ("call_b", {"city": "Bari"})]
-
-
-@pytest.mark.parametrize("wire", [wire for wire in SSE_WIRES if wire in TEXT_WIRES])
-def test_TERM_04_a_gateway_that_cuts_inside_an_argument_delta_leaves_an_unfinished_call(wire: str) -> None:
-    body = b"".join(emit_stream(wire, [scripted_call(('{"city": ', '"Turin"}'), closed=False)], None))
-    response = decoded(wire, body[: body.rindex(b"Turin")])
-    assert response.complete is False
-    (call,) = response.calls
-    assert (call.arguments, call.arguments_text, call.status) == (None, '{"city": ', "truncated")
-    assert {"unterminated-event", "undecodable-event"} <= set(codes(response))
-    assert_not_executed(response, calls=1)
 
 
 @all_wires

@@ -187,21 +187,18 @@ def test_USE_01_USE_02_usage_of_xai_grpc_alone_or_beside_text_is_kept() -> None:
 
 
 def test_USE_02_usage_in_the_last_chunk_neither_drops_nor_doubles_its_content() -> None:
-    frames = [
-        sse(delta_chunk({"content": "It is "})),
-        sse(delta_chunk({"content": "sunny."}, "stop", usage=FIGURES)),
-        DONE,
-    ]
+    ended = delta_chunk({"content": "sunny."}, "stop", usage=FIGURES)
+    frames = [sse(delta_chunk({"content": "It is "})), sse(ended), DONE]
     response, events = feed(CHAT, frames)
     assert decoded(CHAT, frames) == response
     assert (response.choices[0].blocks, response.usage) == ([Text("It is sunny.")], USAGE)
     assert [type(event).__name__ for event in events] == [
-        *("BlockStart", "BlockDelta", "BlockDelta", "ChoiceStop", "UsageUpdate"),
+        *("BlockStart", "BlockDelta", "BlockDelta", "ChoiceStop", "UsageUpdate")
     ]
     call = fragment('{"city":"Turin"}', 0, "call_a", "lookup")
     packed = decoded(CHAT, [sse(delta_chunk(call, "tool_calls", usage=FIGURES)), DONE])
     assert (packed.choices, packed.usage) == (decoded(CHAT, emit_stream(CHAT, [LOOKUP])).choices, USAGE)
     *frames, _ = emit_stream(RESPONSES, [Say("Sunny.")], "end_turn")
     raw = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
-    ended = decoded(RESPONSES, [*frames, sse(terminal([], usage=raw))])
-    assert (ended.text, ended.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))
+    said = decoded(RESPONSES, [*frames, sse(terminal([], usage=raw))])
+    assert (said.text, said.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))

@@ -128,22 +128,24 @@ def test_RSP_06_RSP_07_items_that_the_provider_runs_or_answered_are_not_client_c
 
 @pytest.mark.parametrize("stop", ["tool_calls", "max_tokens", None])
 @pytest.mark.parametrize("wire", WIRES)
-def test_RSP_05_canonical_events_open_each_block_once_and_refer_only_to_open_blocks(
-    wire: str, stop: str | None
-) -> None:
-    steps: list[Any] = [
-        Think("Hm."),
-        Say("I look."),
-        LOOKUP,
-        scripted_call(('{"city": "Bari"}',), "call_b", closed=False),
-    ]
-    opened: set[int] = set()
+def test_OBS_01_RSP_05_canonical_events_open_each_block_once_and_show_all_of_it(wire: str, stop: str | None) -> None:
+    second = scripted_call(('{"city": "Bari"}',), "call_b", "other", closed=stop == "tool_calls")
+    response, events = feed(wire, emit_stream(wire, [Think("Hm."), Say("I look."), LOOKUP, second], stop))
+    shown: dict[int, str] = {}
     closed: set[int] = set()
-    for event in feed(wire, emit_stream(wire, steps, stop))[1]:
+    calls = []
+    for event in events:
         if isinstance(event, BlockStart):
-            assert event.key not in opened
-            opened.add(event.key)
+            assert event.key not in shown
+            shown[event.key] = ""
+            calls += [event] if event.block == "tool_call" else []
         elif isinstance(event, (BlockDelta, BlockReset, BlockStop)):
-            assert event.key in opened - closed
-            closed |= {event.key} if isinstance(event, BlockStop) else set()
-    assert len(opened) >= 3  # some providers hide their reasoning
+            assert event.key in shown.keys() - closed
+            if isinstance(event, BlockStop):
+                closed.add(event.key)
+            else:
+                shown[event.key] = (shown[event.key] if isinstance(event, BlockDelta) else "") + event.text
+    assert len(shown) >= 3  # some providers hide their reasoning
+    if stop == "tool_calls":  # else, the last call comes with the response
+        assert [(call.id, call.name) for call in calls] == [("call_a", "lookup"), ("call_b", "other")]
+        assert [shown[call.key] for call in calls] == [call.arguments_text for call in response.calls]

@@ -125,7 +125,7 @@ def test_SSE_06_SSE_07_no_call_before_an_error_runs_whatever_follows(wire: str) 
 
 
 @text_wires
-def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(wire: str) -> None:
+def test_SSE_08_TERM_04_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(wire: str) -> None:
     for pieces in (('{"city":', '"Tu'), ("",), ()):
         frames = emit_stream(wire, [scripted_call(pieces, closed=False)], None)
         start = "{}" if spec(wire).parsed_arguments else ""  # the start of the call holds an empty object

@@ -15,7 +15,7 @@ from tests.support.wires import TEXT_WIRES, WIRES
 from toolparity import StreamDecoder
 from toolparity.cassettes.scripts import Part, Say, Think
 from toolparity.normalizer.errors import DecoderFinished, TooManyCalls
-from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, ChoiceStop
 from toolparity.normalizer.model import Text, ToolCall
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
@@ -90,22 +90,6 @@ def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run(
     assert (response.error.message, response.error.retryable, response.complete) == ("at capacity", True, False)
     assert response.choices[0].stop.reason == "error"
     assert_not_executed(response, calls=1)
-
-
-@all_wires
-def test_OBS_01_a_stream_of_only_calls_yields_events_for_each(wire: str) -> None:
-    response, events = feed(wire, emit_stream(wire, [LOOKUP, scripted_call(('{"city": "Bari"}',), "call_b", "other")]))
-    started = [event for event in events if isinstance(event, BlockStart)]
-    assert [(event.block, event.id, event.name) for event in started] == [
-        ("tool_call", "call_a", "lookup"),
-        ("tool_call", "call_b", "other"),
-    ]
-    shown: dict[int, str] = {}
-    for event in events:
-        if isinstance(event, (BlockDelta, BlockReset)):
-            shown[event.key] = (shown.get(event.key, "") if isinstance(event, BlockDelta) else "") + event.text
-    assert [shown[event.key] for event in started] == [call.arguments_text for call in response.calls]
-    assert response.text == ""
 
 
 @all_wires

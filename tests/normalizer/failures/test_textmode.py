@@ -67,7 +67,7 @@ def test_ONE_01_ONE_03_calls_and_the_text_around_them_are_kept_in_order(dialect:
     whole = read(text, dialect)
     assert shapes(whole) == F + F
     assert [block.text if isinstance(block, Text) else block.name for block in whole.choices[0].blocks] == [  # type: ignore[union-attr]
-        *("First. ", "f", " Then. ", "f", " Last."),
+        *("First. ", "f", " Then. ", "f", " Last.")
     ]
     for size in (1, 7, 10_000):
         assert streamed(text, dialect, size).choices[0].blocks == whole.choices[0].blocks

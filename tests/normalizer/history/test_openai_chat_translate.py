@@ -22,17 +22,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import (
-    Block,
-    Choice,
-    Reasoning,
-    Refusal,
-    Response,
-    Stop,
-    Text,
-    ToolCall,
-    Wire,
-)
+from toolparity.normalizer.model import Block, Choice, Reasoning, Refusal, Response, Stop, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.registry import spec
 
@@ -137,6 +127,12 @@ def test_images_of_a_result_follow_in_a_user_message_after_all_results() -> None
     inside = write([turn_of(called("a"), called("b")), results], "openrouter")
     assert inside.body["messages"][1]["content"][1]["type"] == "image_url"
     assert inside.losses == []
+    turns: list[Message] = [own("openai", called("a")), ToolResults([ToolResult("a", [PICTURE], is_error=True)])]
+    _, result, user = write_request(Request(WIRE, "m", turns, provider="openai")).body["messages"]
+    assert result["content"] == [{"type": "text", "text": f"[tool_error] [image: {PICTURE.url}] {NEXT}"}]
+    assert user["content"][1] == WRITTEN["image"]
+    routed = write(turns, "openrouter", WIRE).body["messages"]
+    assert routed[1]["content"] == [{"type": "text", "text": "[tool_error] "}, WRITTEN["image"]]
 
 
 def test_deepseek_gets_reasoning_in_every_turn_with_calls_if_it_thinks() -> None:
@@ -201,16 +197,6 @@ def test_parameters_of_another_wire_are_renamed_or_reported() -> None:
     assert encoded.body == {"messages": [{"role": "user", "content": "go"}], **renamed}
     assert [loss.code for loss in encoded.losses] == ["param", "param"]
     assert write([GO], "groq", params={"max_tokens": 9}).body["max_tokens"] == 9
-
-
-def test_images_of_new_results_are_outside_of_them_even_for_the_provider_of_the_call() -> None:
-    picture = {"type": "image_url", "image_url": {"url": PICTURE.url}}
-    turns: list[Message] = [own("openai", called("a")), ToolResults([ToolResult("a", [PICTURE], is_error=True)])]
-    _, result, user = write_request(Request(WIRE, "m", turns, provider="openai")).body["messages"]
-    assert result["content"] == [{"type": "text", "text": f"[tool_error] [image: {PICTURE.url}] {NEXT}"}]
-    assert user["content"][1] == picture
-    routed = write(turns, "openrouter", WIRE).body["messages"]
-    assert routed[1]["content"] == [{"type": "text", "text": "[tool_error] "}, picture]
 
 
 def test_audio_of_an_answer_goes_back_by_its_id_without_members_of_the_response() -> None:

@@ -48,7 +48,7 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Reasoning, Response, ServerToolCall, ServerToolResult, Text, Wire
+from toolparity.normalizer.model import Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall, Wire
 from toolparity.normalizer.pairing import is_boundary, last_boundary, paired_segment
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.wires.registry import WIRES as PACKAGES
@@ -100,7 +100,8 @@ SETTINGS: list[dict[str, Any]] = [
 
 def everything(encoded: Encoded) -> tuple[Any, ...]:
     """Return all that was written, in its order and as bytes."""
-    body = encode(encoded.body) if isinstance(encoded.body, dict) else encoded.body.SerializeToString()
+    is_json = isinstance(encoded.body, dict)
+    body = encode(encoded.body) if is_json else encoded.body.SerializeToString(deterministic=True)
     return encoded.wire, body, encode(encoded.losses), [*encoded.ids.items()], [*encoded.names.items()]
 
 
@@ -398,35 +399,19 @@ def test_a_written_request_is_written_the_same_after_reading(data: st.DataObject
         assert items(again) == items(once)
 
 
-PROGRAM = """
-import hashlib, sys
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition
-from toolparity.normalizer.conversation import ToolResult, ToolResults, User
-from toolparity.normalizer.json_codec import text
-from toolparity.normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
-from toolparity.normalizer.requests import write_request
-called = (("call 0" * 20, "web_search"), ("call:0" * 20, "a b"))
-calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}', extra={"y": 1, "x": 2}) for id, name in called]
-served = [ServerToolCall(id, "web_search", "web_search") for id in ("srvtoolu_1", "srvtoolu_2", "srvtoolu_3")]
-found = [ServerToolResult("srvtoolu_2", "web_search", raw={"type": "web_search_tool_result"})]
-end = Stop("end_turn")
-turns = [
-    User([TextPart("hi", {"cache": 1, "mark": 2})]),
-    Assistant(Response("openai.chat", "openai", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
-    ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
-    Assistant(Response("anthropic.messages", None, None, "m", [Choice(0, [*served, *found, Text("a")], end)])),
-    User([TextPart("bye")]),
-]
-schema = {"type": "object", "properties": {"z": {}, "a": {}}}
-tools = [ToolDefinition(name, parameters=schema) for name in ("web_search", "a b")]
-request = Request("third", "m", turns, tools, params={"user": "u", "seed": 2, "n": 1, "top_k": 1, "x": 2})
-for target in sys.argv[1:]:
-    wire, provider = target.split("/")
-    encoded = write_request(request, wire, provider=provider)
-    body = encoded.body
-    print(text(body) if isinstance(body, dict) else body.SerializeToString(deterministic=True))
-    print([(l.code, l.message) for l in encoded.losses], encoded.ids, encoded.names)
-"""
+def print_requests() -> None:
+    """Print a request with aliases and many extra members as it is written for each target."""
+    called = (("call 0" * 20, "web_search"), ("call:0" * 20, "a b"))
+    calls = [ToolCall(id, name, {"b": 1, "a": 2}, '{"b":1,"a":2}', extra={"y": 1, "x": 2}) for id, name in called]
+    served = [ServerToolCall(f"srvtoolu_{n}", "web_search", "web_search") for n in (1, 2, 3)]
+    found = ServerToolResult("srvtoolu_2", "web_search", raw={"type": "web_search_tool_result"})
+    ended = answer(*served, found, Text("a"), wire="anthropic.messages")
+    asked = User([TextPart("hi", {"cache": 1, "mark": 2})])
+    turns: list[Message] = [asked, answer(*calls), results(*(call.id for call in calls)), ended, user("bye")]
+    tools = [ToolDefinition(name, parameters={"type": "object"}) for name in ("web_search", "a b")]
+    request = Request("third", "m", turns, tools, params={"user": "u", "seed": 2, "n": 1, "top_k": 1, "x": 2})
+    for wire, provider in TARGETS:
+        print(everything(write_request(request, wire, provider=provider)))
 
 
 @pytest.mark.thorough(keep=1)
@@ -434,7 +419,7 @@ for target in sys.argv[1:]:
 def test_every_process_writes_the_same_bytes_whatever_its_hash_seed(optimized: list[str]) -> None:
     printed = {
         subprocess.run(
-            [sys.executable, *optimized, "-c", PROGRAM, *("/".join(target) for target in TARGETS)],
+            [sys.executable, *optimized, "-c", f"from {__name__} import print_requests; print_requests()"],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=Path(__file__).parents[3],
             capture_output=True,

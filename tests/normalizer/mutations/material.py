@@ -75,8 +75,6 @@ ADDED = "x_neutral"
 DONE = "[DONE]"
 #: The member of a payload of an AWS event stream that holds the type of the event, which is in the headers.
 EVENT_TYPE = ":event-type"
-#: Members of a canonical block that say whose arguments these are.
-_ARGUMENTS_TEXT = "arguments_text"
 
 
 class Traffic(NamedTuple):
@@ -160,8 +158,8 @@ def meaning(response: Response) -> Any:
     plain.get("error", {}).pop("raw", None)  # of an error inside an event: the whole event
     for choice, entry_of_choice in zip(response.choices, plain.get("choices", ()), strict=True):
         for block, entry in zip(choice.blocks, entry_of_choice.get("blocks", ()), strict=True):
-            if _ARGUMENTS_TEXT in entry and (not isinstance(block, ToolCall) or block.arguments is not None):
-                entry[_ARGUMENTS_TEXT] = _value(entry[_ARGUMENTS_TEXT])
+            if "arguments_text" in entry and (not isinstance(block, ToolCall) or block.arguments is not None):
+                entry["arguments_text"] = _value(entry["arguments_text"])
     return plain
 
 
@@ -243,10 +241,6 @@ def _row(found: Exchange, path: Path) -> Row:
     )
 
 
-def _all(found: Iterable[Row]) -> Iterator[Traffic]:
-    return filter(None, (taken_apart(row) for row in found if len(row.data) <= LONGEST))
-
-
 @cache
 def sample(wire: str) -> tuple[Traffic, ...]:
     """The exchanges of a wire that are mutated, the same in each run: streams and bodies, most with client calls."""
@@ -256,7 +250,7 @@ def sample(wire: str) -> tuple[Traffic, ...]:
     ordered = sorted(found, key=lambda row: crc32(row.id.encode()))
     chosen: list[Traffic] = []
     counts: dict[tuple[bool, int], int] = {}
-    for traffic in _all(ordered):
+    for traffic in filter(None, (taken_apart(row) for row in ordered if len(row.data) <= LONGEST)):
         try:
             calls = min(2, len(read(traffic).calls))
         except ToolparityError:

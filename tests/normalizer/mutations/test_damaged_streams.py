@@ -51,11 +51,6 @@ def _swapped(parts: Parts, other: Parts, chance: Random) -> Parts:
     return parts
 
 
-def _spliced(parts: Parts, other: Parts, chance: Random) -> Parts:
-    """The beginning of one stream and the end of another."""
-    return [*parts[: chance.randint(1, len(parts))], *other[chance.randint(0, len(other) - 1) :]]
-
-
 def _mixed(parts: Parts, other: Parts, chance: Random) -> Parts:
     """The events of two streams in turn."""
     queues, mixed = [parts, list(other)], []
@@ -80,7 +75,6 @@ DAMAGE: dict[str, Callable[[Parts, Parts, Random], Parts]] = {
     "events repeated": _repeated,
     "events swapped": _swapped,
     "the end missing": lambda parts, other, chance: parts[: chance.randint(1, len(parts) - 1)],
-    "two streams spliced": _spliced,
     "two streams in turn": _mixed,
     "indexes anywhere": _other_members(
         ("index", "output_index", "content_index", "contentBlockIndex"), (-1, -(2**31), 2**31, 2**63, 0, 7)
