@@ -200,5 +200,5 @@ def test_USE_02_usage_in_the_last_chunk_neither_drops_nor_doubles_its_content() 
     assert (packed.choices, packed.usage) == (decoded(CHAT, emit_stream(CHAT, [LOOKUP])).choices, USAGE)
     *frames, _ = emit_stream(RESPONSES, [Say("Sunny.")], "end_turn")
     raw = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
-    said = decoded(RESPONSES, [*frames, sse(terminal([], usage=raw))])
-    assert (said.text, said.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))
+    whole = decoded(RESPONSES, [*frames, sse(terminal([], usage=raw))])
+    assert (whole.text, whole.usage) == ("Sunny.", Usage(5, 7, None, None, None, raw))

@@ -33,7 +33,7 @@ from toolparity.normalizer.conversation import JsonPart, MediaPart, Message, Sys
 from toolparity.normalizer.requests import check_request, read_request
 
 CLAUDE, CHAT = "anthropic.messages", "openai.chat"
-ROUND = [user(), assistant(call("a"), call("b")), results(tool_result("a", "1"), tool_result("b", "2"))]
+ROUND: list[Message] = [user(), assistant(call("a"), call("b")), results(tool_result("a", "1"), tool_result("b", "2"))]
 
 
 def of(wire: str, turns: list[Message]) -> list[Message]:
@@ -181,8 +181,8 @@ def test_ORD_02_BED_07_text_between_calls_and_results_is_moved_after_the_results
 def test_ORD_03_a_server_call_apart_from_its_result_violates_a_request_rule() -> None:
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
     found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
-    said = [("user", "hi"), ("assistant", [search]), ("user", "wait"), ("assistant", [found]), ("user", "more")]
-    body = {"model": "m", "max_tokens": 9, "messages": [{"role": role, "content": content} for role, content in said]}
+    sent = [("user", "hi"), ("assistant", [search]), ("user", "wait"), ("assistant", [found]), ("user", "more")]
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": role, "content": content} for role, content in sent]}
     assert {violation.rule for violation in check_request(body, CLAUDE)} & {"server-pair", "server-result"}
 
 

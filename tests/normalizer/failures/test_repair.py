@@ -23,8 +23,8 @@ ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}}
 PARALLEL = "multi_tool_use.parallel"
 
 
-def call(text: str, arguments: Any = None, status: Any = "complete", name: str = "f", kind: str = "function") -> Any:
-    return ToolCall("a", name, arguments, text, status, kind)
+def call(text: str, arguments: Any = None, status: Any = "complete", name: str = "f", **more: Any) -> ToolCall:
+    return ToolCall("a", name, arguments, text, status, **more)
 
 
 def assert_unchanged(given: ToolCall) -> None:

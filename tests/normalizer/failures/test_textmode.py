@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -272,8 +273,9 @@ def test_TXT_08_a_call_that_appears_only_in_the_reasoning_is_reported_and_read_o
     assert (unclosed.calls, "call-in-reasoning" in codes(unclosed)) == ([], True)
 
 
-def test_MIS_01_consecutive_calls_and_the_text_after_them_are_separated() -> None:
+def test_consecutive_calls_and_the_text_after_them_are_separated(proves: Callable[[str], None]) -> None:
     text = '[TOOL_CALLS]f[ARGS]{"x": "}{"}[TOOL_CALLS]g[ARGS]{"y": [1]} And now the weather.'
     for response in (read(text, "mistral"), streamed(text, "mistral", 1)):
         assert shapes(response) == [("f", {"x": "}{"}, "complete"), ("g", {"y": [1]}, "complete")]
         assert response.text == " And now the weather."
+    proves("MIS-01")

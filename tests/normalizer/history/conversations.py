@@ -52,12 +52,16 @@ def call(id: str, name: str = "f", **more: Any) -> ToolCall:
     return ToolCall(id, name, {}, "{}", **more)
 
 
-def response(*blocks: Block, wire: Any = "openai.chat", id: str | None = None) -> Response:
-    return Response(wire, PROVIDERS[wire], id, "m", [Choice(0, list(blocks), Stop("tool_calls"))])
+def response(
+    *blocks: Block, wire: Any = "openai.chat", id: str | None = None, provider: str | None = "", **more: Any
+) -> Response:
+    """A response of the wire's owner, or of another provider."""
+    owner = PROVIDERS[wire] if provider == "" else provider
+    return Response(wire, owner, id, "m", [Choice(0, list(blocks), Stop("tool_calls"))], **more)
 
 
-def answer(*blocks: Block, wire: Any = "openai.chat", id: str | None = None) -> Assistant:
-    return Assistant(response(*blocks, wire=wire, id=id))
+def answer(*blocks: Block, **more: Any) -> Assistant:
+    return Assistant(response(*blocks, **more))
 
 
 def result(id: str, text: str = "ok", **more: Any) -> ToolResult:

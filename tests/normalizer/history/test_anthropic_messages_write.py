@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from typing import Any
 
+from tests.normalizer.history.conversations import answer, user
 from tests.support.events import anthropic_body
 from toolparity import normalize
 from toolparity.normalizer.conversation import (
@@ -26,14 +28,12 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.model import (
     ApprovalRequest,
-    Choice,
     Opaque,
     Reasoning,
     Refusal,
     Response,
     ServerToolCall,
     ServerToolResult,
-    Stop,
     Text,
     ToolCall,
     Wire,
@@ -41,13 +41,9 @@ from toolparity.normalizer.model import (
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE: Wire = "anthropic.messages"
-ASK = User([TextPart("hi")])
-BYE = User([TextPart("bye")])
+ASK, BYE = user("hi"), user("bye")
 THINKS = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
-
-
-def turn_of(*blocks: Any, wire: Wire = WIRE, provider: str | None = "anthropic", **extra: Any) -> Assistant:
-    return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("end_turn"))], extra=extra))
+turn_of = partial(answer, wire=WIRE)
 
 
 def write(*turns: Message, wire: Wire = WIRE, **more: Any) -> Encoded:

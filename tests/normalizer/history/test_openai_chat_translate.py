@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.normalizer.history.conversations import answer
 from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
@@ -33,15 +35,12 @@ SIGNED = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
 CITATION = {"type": "url_citation"}
 NEXT = "The tool's result goes on in the next user message."
 VIDEO = "https://example.org/a.mp4"
-
-
-def turn_of(*blocks: Block, wire: Wire = "anthropic.messages", provider: str | None = "anthropic") -> Assistant:
-    return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("tool_calls"))]))
+turn_of = partial(answer, wire="anthropic.messages")
 
 
 def own(provider: str | None, *blocks: Block) -> Assistant:
     """Return an answer of Chat Completions."""
-    return turn_of(*blocks, wire=WIRE, provider=provider)
+    return answer(*blocks, provider=provider)
 
 
 def called(id: str = "toolu_1", name: str = "f", text: str = '{"a": 1}', **more: Any) -> ToolCall:

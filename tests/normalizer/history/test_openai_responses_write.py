@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from tests.normalizer.history import conversations
 from toolparity import normalize
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -22,7 +24,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall, Wire
+from toolparity.normalizer.model import Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE: Wire = "openai.responses"
@@ -44,8 +46,7 @@ def back(*turns: Message, wire: Wire = WIRE, provider: str | None = "openai", **
     return write_request(Request(wire, "m", list(turns), provider=provider, **more), WIRE, provider="openai")
 
 
-def foreign(*blocks: Any, wire: Wire = "anthropic.messages", provider: str = "anthropic") -> Assistant:
-    return Assistant(Response(wire, provider, "x_1", "m", [Choice(0, list(blocks), Stop("tool_calls"))]))
+foreign = partial(conversations.answer, wire="anthropic.messages", id="x_1")
 
 
 def codes(encoded: Encoded) -> list[str]:

@@ -264,7 +264,7 @@ def test_the_fast_path_supports_or_leaves_each_member_and_each_unusual_message(w
         for of_call, of_result in [*((members, {}) for members in calls), *(({}, members) for members in RESULTS)]:
             made = replace(call("call_1"), **of_call)
             returned = ToolResults([replace(result(made.id), **of_result)])
-            last = [answer(*blocks, made, wire=source), returned, answer(*blocks, wire=source), user()]
+            last: list[Message] = [answer(*blocks, made, wire=source), returned, answer(*blocks, wire=source), user()]
             cases.append([*first[1:], *last])
     for turns in cases:
         assert_fast_path_equals_slow_path(Request(source, "m", turns), wire, None)

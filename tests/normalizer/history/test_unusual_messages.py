@@ -58,7 +58,8 @@ CASES: dict[Wire, dict[str, Body]] = {
         "blocks": anthropic(USER, by("assistant", 3, {"type": "tool_use", "input": 3}, {"type": "text", "text": 3})),
         "parts": anthropic(by("user", 3, {"type": "tool_result", "tool_use_id": 3, "content": {}}, {"type": "image"})),
         "tools": anthropic(by("user", {"type": "document", "source": {"type": "text"}}), tools={"a": 1}),
-        **{f"content {content}": anthropic(USER, {"role": "assistant", "content": content}) for content in (None, {})},
+        "no content": anthropic(USER, {"role": "assistant", "content": None}),
+        "content": anthropic(USER, {"role": "assistant", "content": {"type": "text"}}),
     },
     "openai.chat": {
         "the id of a call": {
