@@ -182,6 +182,10 @@ def test_ID_12_an_identical_call_in_one_answer_is_merged(wire: str, streamed: bo
     assert triples(response) == [("a", "f", {"x": 1}), ("b", "f", {"x": 1})]
 
 
+def test_a_call_of_an_unknown_type_keeps_it() -> None:
+    assert [call.kind for call in chat(piece(0, "a", "f", "{}") | {"type": "novel"}).calls] == ["novel"]
+
+
 def test_ID_05_all_events_of_a_call_have_one_id() -> None:
     pieces = [piece(0), piece(0, "a", "f", ""), piece(0, arguments='{"x":1}')]
     decoder = StreamDecoder("openai.chat")

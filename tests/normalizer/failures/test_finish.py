@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from xai_sdk.proto import chat_pb2, usage_pb2
 
 from tests.support.decoding import assert_not_executed, both, codes, decoded, feed, ran, triples
-from tests.support.emit import LOOKUP, STOP_WORDS, damage, emit_stream, scripted_call
+from tests.support.emit import LOOKUP, STOP_WORDS, damage, emit_body, emit_stream, scripted_call
 from tests.support.events import (
     DONE,
     MESSAGE_START,
@@ -184,6 +185,11 @@ def test_USE_01_USE_02_usage_of_xai_grpc_alone_or_beside_text_is_kept() -> None:
         assert response.choices == decoded(XAI, text).choices
         assert response.usage is not None
         assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
+
+
+def test_USE_01_figures_without_any_count_are_no_usage() -> None:
+    body = json.loads(emit_body("cohere.chat", [LOOKUP])) | {"usage": {"cached_tokens": 3}}
+    assert normalize(body, "cohere.chat").usage is None
 
 
 def test_USE_02_usage_in_the_last_chunk_neither_drops_nor_doubles_its_content() -> None:

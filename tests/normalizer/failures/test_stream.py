@@ -10,7 +10,22 @@ import pytest
 from tests.support.counting import function_calls
 from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
 from tests.support.emit import LOOKUP, emit_stream, scripted_call
-from tests.support.events import DONE, block_start, block_stop, delta_chunk, fragment, grpc_event, sse, tool_call
+from tests.support.events import (
+    DONE,
+    INTERACTION_CREATED,
+    INTERACTION_DONE,
+    block_start,
+    block_stop,
+    delta_chunk,
+    fragment,
+    grpc_event,
+    interaction_completed,
+    sse,
+    step_delta,
+    step_start,
+    step_stop,
+    tool_call,
+)
 from tests.support.wires import TEXT_WIRES, WIRES
 from toolparity import StreamDecoder
 from toolparity.cassettes.scripts import Part, Say, Think
@@ -22,6 +37,7 @@ all_wires = pytest.mark.parametrize("wire", WIRES)
 CHAT, CLAUDE, XAI = "openai.chat", "anthropic.messages", "xai.grpc"
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city":"Turin"}')
 FRAMES = emit_stream(CHAT, [LOOKUP])
+FRAMES_OF_COHERE = emit_stream("cohere.chat", [Say("Hi."), LOOKUP])
 WHOLE_CALL = fragment('{"city":"Turin"}', 0, "call_a", "lookup")
 #: Streams of a call with unusual deltas around it -> the text in them.
 AROUND = {
@@ -54,6 +70,10 @@ def test_STR_01_STR_02_text_before_a_call_does_not_hide_it_and_an_empty_one_yiel
         ("call_a", "lookup", {"city": "Turin"})
     ]
     assert ran(response) == ["call_a"]
+    if wire == "cohere.chat":
+        at = next(at for at, frame in enumerate(FRAMES_OF_COHERE) if b"Hi." in frame)
+        empty = FRAMES_OF_COHERE[at].replace(b"Hi.", b"")
+        assert decoded(wire, [*FRAMES_OF_COHERE[:at], empty, *FRAMES_OF_COHERE[at:]]).text == "Hi."
     if wire in TEXT_WIRES:
         _, events = feed(wire, emit_stream(wire, [Say(""), LOOKUP]))
         assert "" not in [event.text for event in events if isinstance(event, BlockDelta)]
@@ -171,6 +191,23 @@ def test_of_a_repeated_start_the_arguments_count_and_other_results_remain() -> N
     results = [{"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"url": url}]} for url in "ab"]
     response = decoded(CLAUDE, [begun, *(sse(block_start(0, **result)) for result in results), *ending])
     assert len(response.choices[0].blocks) == 2
+
+
+def test_deltas_of_interactions_that_contradict_or_lack_their_step_are_reported() -> None:
+    search = {"type": "google_search_call", "id": "s", "arguments": {"a": 2}}
+    made = {"type": "function_call", "id": "a", "name": "f", "arguments": {"x": 2}}
+    response = decoded(
+        "google.interactions",
+        sse(
+            *(INTERACTION_CREATED, step_delta(0, "novel", x=1)),
+            *(step_start(1, search), step_delta(1, "arguments_delta", arguments='{"a":1}'), step_stop(1)),
+            *(step_start(2, made), step_delta(2, "arguments_delta", arguments='{"x":1}'), step_stop(2)),
+            interaction_completed("requires_action"),
+        )
+        + INTERACTION_DONE,
+    )
+    assert {"unknown-event", "arguments-disagree"} <= set(codes(response))
+    assert [getattr(block, "arguments_text", "") for block in response.choices[0].blocks] == ['{"a":1}', '{"x":1}']
 
 
 @pytest.mark.parametrize("wire", ["anthropic.messages", "cohere.chat", "google.interactions"])

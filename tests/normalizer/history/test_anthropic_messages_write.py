@@ -267,6 +267,7 @@ def test_media_of_other_wires_become_blocks_or_notes() -> None:
         (MediaPart("file", "application/pdf", data="JVBE"), pdf),
         (csv, {"type": "text", "media_type": "text/plain", "data": "ä,b"}),
         (MediaPart("image", "image/tiff", data="SUkq"), None),
+        (MediaPart("file", "text/csv", data="ä"), None),
         (MediaPart("file", "application/zip", data="UEsD"), None),
         (MediaPart("file", file_id="file_1"), None),
         (MediaPart("audio", "audio/wav", data="UklG"), None),

@@ -370,6 +370,12 @@ def test_the_second_of_two_limits_is_reported_if_it_differs() -> None:
     assert [loss.message for loss in same.losses] == ["n was left out"]
 
 
+def test_an_old_result_always_has_a_name() -> None:
+    old = ToolResults([ToolResult("a", [TextPart("r")], kind="legacy_function")])
+    request = Request(WIRE, "m", [own("openai", called("a", kind="legacy_function")), old], provider="openai")
+    assert write_request(request).body["messages"][1] == {"role": "function", "content": "r", "name": ""}
+
+
 def test_extra_members_of_the_message_of_the_results_are_reported() -> None:
     results = ToolResults([ToolResult("a", [TextPart("ok")])], {"cache_control": {}, "mark": 1})
     encoded = write([turn_of(called("a")), results])

@@ -72,6 +72,8 @@ def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_
         "input": [
             additional([function("later"), in_namespace("mcp__cal", "list", "move")]),
             {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "Let me look."},
+            {"role": "user", "content": "go"},
             asked,
             {"type": "function_call_output", "call_id": "call_1", "output": "none"},
         ],

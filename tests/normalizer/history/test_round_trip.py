@@ -26,6 +26,10 @@ def answer(**members: Any) -> Body:
     return {"role": "assistant", **members}
 
 
+def by(role: str, *content: Body) -> Body:
+    return {"role": role, "content": [*content]}
+
+
 # Bodies of openai.chat, with a provider that accepts the members of all others.
 
 
@@ -178,6 +182,18 @@ COHERE_DOCUMENT = [
     answer(tool_plan="I will look.", tool_calls=[COHERE_CALL]),
     {"role": "tool", "tool_call_id": "f_1", "content": [{"type": "document", "document": DOCUMENT}]},
 ]
+#: Citations that do not belong to the first text.
+COHERE_CITATIONS = answer(tool_plan="I will look.", content=[{"type": "thinking", "thinking": "hm"}])
+COHERE_CITATIONS |= {
+    "citations": [
+        {"start": 0, "end": 1, "text": "I", "type": "PLAN"},
+        {"start": 0, "end": 2, "text": "hm", "content_index": 0, "type": "THINKING_CONTENT"},
+    ]
+}
+#: Calls and parts of Gemini with other members than usual.
+GEMINI_CALL = {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]}
+GEMINI_RESULT = {"functionResponse": {"name": "f", "response": {"output": "a"}, "parts": [{"hologram": 1}]}}
+GEMINI_MEDIA = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "x": 1}}
 CONVERSE_CALL = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"x": 1}}}]}
 CONVERSE_RESULT = {"toolUseId": "t1", "content": [{"json": {"y": 2}}]}
 
@@ -245,13 +261,29 @@ CASES: dict[str, dict[str, Body]] = {
         "settings": SETTINGS,
         "old functions": FUNCTIONS,
     },
+    "openai.responses": {
+        "parts of unknown types": {
+            "input": [by("user", {"type": "hologram", "x": 1}), by("assistant", {"type": "text", "text": "so"}), ASK]
+        }
+    },
     "ollama.chat": {case: {"model": "m", "messages": messages, "stream": False} for case, messages in OLLAMA.items()},
     "bedrock.converse": {
         "a result as JSON": converse({"toolResult": CONVERSE_RESULT}),
+        "a system message and a text without citations": {
+            "modelId": "m",
+            "messages": [
+                {"role": "user", "content": [{"text": "hi"}]},
+                {"role": "system", "content": [{"text": "Be brief."}]},
+                {"role": "user", "content": [{"text": "go"}]},
+                answer(content=[{"citationsContent": {"content": [{"text": "so"}], "citations": []}}]),
+                {"role": "user", "content": [{"text": "and?"}]},
+            ],
+        },
         "a result before a text": converse({"toolResult": CONVERSE_RESULT}, {"text": "?"}),
     },
     "cohere.chat": {
         "a document": {"model": "m", "messages": [ASK, *COHERE_DOCUMENT]},
+        "citations": {"model": "m", "messages": [ASK, COHERE_CITATIONS]},
         "strict tools": {
             "model": "m",
             "messages": [ASK],
@@ -260,6 +292,8 @@ CASES: dict[str, dict[str, Body]] = {
         },
     },
     "google.gemini": {
+        "a result without the id of its call": gemini(GEMINI_CALL, {"role": "user", "parts": [GEMINI_RESULT]}),
+        "data with an unknown member": gemini({"role": "user", "parts": [GEMINI_MEDIA]}),
         "an unknown role": gemini({"role": "narrator", "parts": [{"text": "once"}]}),
         "a schema in OpenAPI": gemini(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]),
         **{f"the response {response}": gemini(*gemini_round(response)) for response in RESPONSES},
@@ -358,6 +392,11 @@ def test_old_functions_become_tools_for_a_provider_that_knows_only_those() -> No
         "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
         "tool_choice": {"type": "function", "function": {"name": "f"}},
     }
+
+
+def test_a_part_of_gemini_without_a_list_gets_one() -> None:
+    body, _ = written_back(gemini({"role": "model", "parts": {"text": "so"}}), "google.gemini")
+    assert body["contents"][1] == {"role": "model", "parts": [{"text": "so"}]}
 
 
 def test_a_schema_in_openapi_becomes_json_schema() -> None:
