@@ -11,6 +11,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.normalizer.failures.conversations import (
     EVERY_WIRE,
+    FLAGGED,
     PROVIDERS,
     WIRES,
     assistant,
@@ -27,7 +28,7 @@ from tests.normalizer.failures.conversations import (
 from tests.normalizer.history.views import calls, of_kind
 from tests.normalizer.history.views import results as answered
 from tests.support.wires import OBJECT_WIRES
-from toolparity import Text, normalize, select
+from toolparity import Text, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import JsonPart, MediaPart, Message, System, TextPart, ToolResult
 from toolparity.normalizer.requests import check_request, read_request
@@ -106,19 +107,6 @@ def test_BED_03_the_tools_of_a_history_are_declared_where_the_request_declares_n
     encoded = written(turns, source, "bedrock.converse", names=())
     assert [tool["toolSpec"]["name"] for tool in encoded.body["toolConfig"]["tools"]] == ["f", "g"]
     assert codes(encoded) == ["default"]
-
-
-def test_GEM_01_all_results_of_a_turn_are_in_one_content_even_if_the_policy_dropped_a_call() -> None:
-    made = [{"functionCall": {"name": "look", "args": {"at": at}}} for at in (1, 2)]
-    body = {"candidates": [{"content": {"role": "model", "parts": made}, "finishReason": "STOP"}], "modelVersion": "m"}
-    response = normalize(body, "google.gemini")
-    selection = select(response, policy="first")
-    turns = [user(), *answer(response, selection, {selection.kept[0].id: "a duck"})]
-    contents = written(turns, "google.gemini").body["contents"]
-    assert [content["role"] for content in contents] == ["user", "model", "user"]
-    assert contents[1]["parts"] == made
-    assert [part["functionResponse"]["name"] for part in contents[2]["parts"]] == ["look", "look"]
-    assert "a duck" in str(contents[2]["parts"][0])
 
 
 @every_pair
@@ -207,8 +195,6 @@ def test_ORD_04_for_mistral_an_assistant_message_separates_results_from_user_tex
 
 PICTURE = "iVBORw0KGgo="
 SHOWN = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
-#: The wires with a flag for failed results.
-FLAGGED = ("anthropic.messages", "bedrock.converse", "google.gemini", "google.interactions")
 
 
 def round_with(wire: str, result: ToolResult) -> list[Message]:

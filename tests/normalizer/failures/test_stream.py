@@ -7,25 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support import events as traffic
 from tests.support.counting import function_calls
 from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
 from tests.support.emit import LOOKUP, emit_stream, scripted_call
-from tests.support.events import (
-    DONE,
-    INTERACTION_CREATED,
-    INTERACTION_DONE,
-    block_start,
-    block_stop,
-    delta_chunk,
-    fragment,
-    grpc_event,
-    interaction_completed,
-    sse,
-    step_delta,
-    step_start,
-    step_stop,
-    tool_call,
-)
+from tests.support.events import DONE, block_start, block_stop, delta_chunk, fragment, grpc_event, sse, tool_call
 from tests.support.wires import TEXT_WIRES, WIRES
 from toolparity import StreamDecoder
 from toolparity.cassettes.scripts import Part, Say, Think
@@ -196,16 +182,12 @@ def test_of_a_repeated_start_the_arguments_count_and_other_results_remain() -> N
 def test_deltas_of_interactions_that_contradict_or_lack_their_step_are_reported() -> None:
     search = {"type": "google_search_call", "id": "s", "arguments": {"a": 2}}
     made = {"type": "function_call", "id": "a", "name": "f", "arguments": {"x": 2}}
-    response = decoded(
-        "google.interactions",
-        sse(
-            *(INTERACTION_CREATED, step_delta(0, "novel", x=1)),
-            *(step_start(1, search), step_delta(1, "arguments_delta", arguments='{"a":1}'), step_stop(1)),
-            *(step_start(2, made), step_delta(2, "arguments_delta", arguments='{"x":1}'), step_stop(2)),
-            interaction_completed("requires_action"),
-        )
-        + INTERACTION_DONE,
-    )
+    sent = [traffic.INTERACTION_CREATED, traffic.step_delta(0, "novel", x=1)]
+    for place, step, text in ((1, search, '{"a":1}'), (2, made, '{"x":1}')):
+        delta = traffic.step_delta(place, "arguments_delta", arguments=text)
+        sent += [traffic.step_start(place, step), delta, traffic.step_stop(place)]
+    ended = sse(*sent, traffic.interaction_completed("requires_action")) + traffic.INTERACTION_DONE
+    response = decoded("google.interactions", ended)
     assert {"unknown-event", "arguments-disagree"} <= set(codes(response))
     assert [getattr(block, "arguments_text", "") for block in response.choices[0].blocks] == ['{"a":1}', '{"x":1}']
 

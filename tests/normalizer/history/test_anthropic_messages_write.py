@@ -86,9 +86,6 @@ CITED = {
 }
 
 
-# Blocks of the model
-
-
 def test_thinking_goes_back_to_its_provider_and_if_claude_signed_it_to_every_host() -> None:
     turns: list[Message] = [ASK, turn_of(Reasoning("hm"), Text("so"), provider="other"), BYE]
     encoded = write_request(Request(WIRE, "m", turns, provider="other"))
@@ -165,9 +162,6 @@ def test_blocks_with_state_go_back_unchanged() -> None:
         assert replayed(response, BYE) == [block, CITED]
 
 
-# Calls and results
-
-
 PNG = MediaPart("image", "image/png", data="iVBORw0KGgo=")
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 
@@ -200,9 +194,6 @@ def test_an_error_result_has_only_text_and_its_image_follows_the_results() -> No
     label = {"type": "text", "text": "Returned by t1:"}
     assert messages(encoded)[3] == {"role": "user", "content": [label, IMAGE]}
     assert codes(encoded) == ["order", "empty"]
-
-
-# Content of other wires
 
 
 def test_blocks_of_other_wires_become_text_or_are_reported() -> None:

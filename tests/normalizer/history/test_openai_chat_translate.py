@@ -163,18 +163,15 @@ def test_reasoning_goes_back_in_the_member_of_its_provider() -> None:
         assert messages == [{"role": "assistant", **members}]
 
 
-def test_a_required_call_is_named_any_by_mistral() -> None:
-    for provider, word in (("openai", "required"), ("mistral", "any")):
-        encoded = write([GO], provider, tools=[ToolDefinition("f")], tool_choice=ToolChoice("required"))
-        assert (encoded.body["tool_choice"], encoded.losses) == (word, [])
-
-
-def test_parallel_calls_are_turned_off_or_reported_as_not_turned_off() -> None:
+def test_parallel_calls_are_turned_off_or_reported_and_a_required_call_has_its_providers_word() -> None:
     tools = [ToolDefinition("f")]
     assert write([GO], tools=tools, parallel=False).body["parallel_tool_calls"] is False
     encoded = write([GO], "deepseek", tools=tools, parallel=False)
     assert ("parallel_tool_calls" in encoded.body, losses(encoded)) == (False, [("parallel", None, None)])
     assert write([GO], "deepseek", tools=tools, parallel=True).losses == []
+    for provider, word in (("openai", "required"), ("mistral", "any")):
+        required = write([GO], provider, tools=tools, tool_choice=ToolChoice("required"))
+        assert (required.body["tool_choice"], required.losses) == (word, [])
 
 
 def test_a_tool_is_declared_with_the_members_that_the_wire_has() -> None:

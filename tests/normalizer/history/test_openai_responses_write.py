@@ -24,7 +24,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall, Wire
+from toolparity.normalizer.model import Refusal, Response, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE: Wire = "openai.responses"
@@ -59,9 +59,6 @@ def call(id: str, **more: Any) -> Item:
 
 def output(id: str, text: str) -> Item:
     return {"type": "function_call_output", "call_id": id, "output": text}
-
-
-# Items and their ids
 
 
 def test_reasoning_without_a_following_item_is_left_out_and_reported() -> None:
@@ -127,9 +124,6 @@ def test_an_approval_goes_back_with_the_outputs_of_its_turn() -> None:
         assert written.losses == []
 
 
-# Kinds of calls
-
-
 def test_each_kind_of_call_gets_the_output_item_of_its_kind() -> None:
     exec_ = {"type": "exec", "command": ["ls"], "env": {}}
     patch = {"type": "delete_file", "path": "a"}
@@ -193,9 +187,6 @@ def test_every_kind_of_output_goes_back_as_it_was_read() -> None:
     assert written.losses == []
 
 
-# Results
-
-
 def test_images_and_files_of_a_result_are_parts_of_its_output() -> None:
     parts: list[Part] = [
         TextPart("see"),
@@ -238,26 +229,13 @@ def test_a_computer_call_that_was_not_executed_gets_an_empty_image_and_a_message
     assert codes(written) == ["answered", "order", "media"]
 
 
-# From other wires
-
-
-def test_text_is_kept_beside_calls_and_lost_blocks_are_reported() -> None:
-    turn = foreign(
-        Reasoning("hm", "sig"),
-        Text("Let me ", [{"cited_text": "x"}]),
-        Text("look."),
-        ServerToolCall("srvtoolu_1", "web_search", "web_search", "{}"),
-        Refusal("No."),
-        ToolCall("toolu_1", "f", {}, "{}", caller={"type": "direct"}),
-    )
-    written = back(turn)
-    assert written.body["input"] == [
-        {"role": "assistant", "content": "Let me look."},
-        {"role": "assistant", "content": "No."},
-        {"type": "function_call", "call_id": "toolu_1", "name": "f", "arguments": "{}"},
-    ]
-    assert codes(written) == ["reasoning", "annotations", "server-tool", "refusal", "namespace"]
-    assert [loss.message_index for loss in written.losses] == [0] * 5
+def test_texts_and_refusals_are_messages_beside_calls_and_lost_members_are_reported() -> None:
+    texts = [Text("Let me ", [{"cited_text": "x"}]), Text("look."), Refusal("No.")]
+    written = back(foreign(*texts, ToolCall("toolu_1", "f", {}, "{}", caller={"type": "direct"})))
+    messages = [{"role": "assistant", "content": text} for text in ("Let me look.", "No.")]
+    assert written.body["input"] == [*messages, call("toolu_1")]
+    assert codes(written) == ["annotations", "refusal", "namespace"]
+    assert [loss.message_index for loss in written.losses] == [0] * 3
 
 
 def test_a_response_of_another_provider_of_the_wire_goes_without_ids_and_encrypted_reasoning() -> None:
@@ -274,9 +252,6 @@ def test_a_call_of_an_unknown_kind_goes_as_a_function_call() -> None:
     written = back(unresolved, ToolResults([ToolResult("c", [TextPart("x")])]))
     assert written.body["input"] == [call("c", name="bash", arguments='{"a":1}'), output("c", "x")]
     assert codes(written) == ["kind"]
-
-
-# Tools and switches
 
 
 def test_tools_are_flat_and_strict_is_explicit() -> None:

@@ -16,7 +16,6 @@ from tests.support.wires import WIRES
 from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
-    JsonPart,
     MediaPart,
     OpaquePart,
     Request,
@@ -68,22 +67,10 @@ def test_the_text_result_of_a_tool_search_follows_in_a_message(is_error: bool) -
     assert check_request(encoded.body, "openai.responses", provider="openai") == []
 
 
-def test_tools_returned_by_a_tool_search_become_its_output() -> None:
-    tools = [{"type": "function", "name": "found", "parameters": {}}]
-    encoded = answered("tool_search", [JsonPart(tools)])
-    assert (encoded.body["input"][-1]["tools"], codes(encoded)) == (tools, [])
-
-
 def test_media_in_a_text_only_output_are_reported() -> None:
     media = [MediaPart("image", url="https://x.test/a.png"), OpaquePart("video", {})]
     for kind in ("apply_patch", "local_shell", "shell", "tool_search"):
         assert {"media", "opaque"} <= set(codes(answered(kind, media))), kind
-
-
-def test_the_phase_of_a_message_is_reported() -> None:
-    for target in ("openai.chat", "anthropic.messages", "xai.grpc"):
-        _, found = written(REQUESTS["openai.responses"], "openai.responses", target)
-        assert any(loss.startswith("extra:") and "phase" in loss for loss in found), target
 
 
 @pytest.mark.thorough(keep=1, per="{target}")

@@ -97,15 +97,8 @@ def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_
         assert again[-1] == {**again[-1], **asked, "call_id": again[-1]["call_id"]}
 
 
-COLLIDING = [
-    in_namespace("a", "b__c"),
-    in_namespace("a__b", "c"),
-    function("a__b__c"),
-    in_namespace("a__", "b__c", "d"),
-    function("d"),
-    in_namespace("", "d"),
-    function("a__b__c_"),
-]
+COLLIDING = [in_namespace("a", "b__c"), in_namespace("a__b", "c"), function("a__b__c")]
+COLLIDING += [in_namespace("a__", "b__c", "d"), function("d"), in_namespace("", "d"), function("a__b__c_")]
 #: The namespaces and names of these tools.
 COLLIDING_NAMES: list[Any] = [("a", "b__c"), ("a__b", "c"), (None, "a__b__c"), ("a__", "b__c"), ("a__", "d")]
 COLLIDING_NAMES += [(None, "d"), (None, "a__b__c_")]

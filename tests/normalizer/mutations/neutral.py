@@ -95,13 +95,6 @@ def unknown_members(traffic: Traffic, chance: Random) -> Traffic:
     return traffic._replace(parts=parts)
 
 
-def null_members(traffic: Traffic, chance: Random) -> Traffic:
-    parts = copied(traffic.parts)
-    for _, held in objects(parts, own=True):
-        held[ADDED] = None
-    return traffic._replace(parts=parts)
-
-
 def no_nulls(traffic: Traffic, chance: Random) -> Traffic | None:
     """Members without a value left out."""
     parts, dropped = copied(traffic.parts), 0
@@ -135,7 +128,6 @@ _COMMON = [
     Mutation("members in another order", "text", reordered),
     Mutation("fractions written otherwise", "text", rewritten_numbers),
     Mutation("unknown members", "parts", unknown_members),
-    Mutation("null members", "parts", null_members),
     Mutation("no null members", "parts", no_nulls),
     Mutation(
         "no optional members", "parts", optional_members, ("openai.chat", "openai.responses", "anthropic.messages")
