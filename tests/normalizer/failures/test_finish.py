@@ -187,7 +187,7 @@ def test_USE_01_USE_02_usage_of_xai_grpc_alone_or_beside_text_is_kept() -> None:
         assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
 
 
-def test_USE_01_figures_without_any_count_are_no_usage() -> None:
+def test_USE_01_figures_without_any_count_do_not_become_usage() -> None:
     body = json.loads(emit_body("cohere.chat", [LOOKUP])) | {"usage": {"cached_tokens": 3}}
     assert normalize(body, "cohere.chat").usage is None
 

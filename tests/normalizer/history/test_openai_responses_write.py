@@ -24,7 +24,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Refusal, Response, Text, ToolCall, Wire
+from toolparity.normalizer.model import Refusal, Response, ServerToolCall, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE: Wire = "openai.responses"
@@ -230,12 +230,15 @@ def test_a_computer_call_that_was_not_executed_gets_an_empty_image_and_a_message
 
 
 def test_texts_and_refusals_are_messages_beside_calls_and_lost_members_are_reported() -> None:
-    texts = [Text("Let me ", [{"cited_text": "x"}]), Text("look."), Refusal("No.")]
-    written = back(foreign(*texts, ToolCall("toolu_1", "f", {}, "{}", caller={"type": "direct"})))
+    texts = [Text("Let me ", [{"cited_text": "x"}]), Text("look.")]
+    search = ServerToolCall("srvtoolu_1", "web_search", "web_search", "{}")
+    written = back(
+        foreign(*texts, search, Refusal("No."), ToolCall("toolu_1", "f", {}, "{}", caller={"type": "direct"}))
+    )
     messages = [{"role": "assistant", "content": text} for text in ("Let me look.", "No.")]
     assert written.body["input"] == [*messages, call("toolu_1")]
-    assert codes(written) == ["annotations", "refusal", "namespace"]
-    assert [loss.message_index for loss in written.losses] == [0] * 3
+    assert codes(written) == ["annotations", "server-tool", "refusal", "namespace"]
+    assert [loss.message_index for loss in written.losses] == [0] * 4
 
 
 def test_a_response_of_another_provider_of_the_wire_goes_without_ids_and_encrypted_reasoning() -> None:
