@@ -193,7 +193,10 @@ COHERE_CITATIONS |= {
 #: Calls and parts of Gemini with other members than usual.
 GEMINI_CALL = {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]}
 GEMINI_RESULT = {"functionResponse": {"name": "f", "response": {"output": "a"}, "parts": [{"hologram": 1}]}}
-GEMINI_MEDIA = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "x": 1}}
+GEMINI_MEDIA = (
+    {"inlineData": {"mimeType": "image/png", "data": "AAAA", "x": 1}},
+    {"inlineData": {"mimeType": "image/png"}},
+)
 CONVERSE_CALL = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"x": 1}}}]}
 CONVERSE_RESULT = {"toolUseId": "t1", "content": [{"json": {"y": 2}}]}
 
@@ -293,7 +296,7 @@ CASES: dict[str, dict[str, Body]] = {
     },
     "google.gemini": {
         "a result without the id of its call": gemini(GEMINI_CALL, {"role": "user", "parts": [GEMINI_RESULT]}),
-        "data with an unknown member": gemini({"role": "user", "parts": [GEMINI_MEDIA]}),
+        "data with an unknown member, or none": gemini({"role": "user", "parts": [*GEMINI_MEDIA]}),
         "an unknown role": gemini({"role": "narrator", "parts": [{"text": "once"}]}),
         "a schema in OpenAPI": gemini(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]),
         **{f"the response {response}": gemini(*gemini_round(response)) for response in RESPONSES},
