@@ -219,10 +219,7 @@ def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
     ("entry", "reason"),
     [
         ("toy_wire.nowhere:SPEC", r"the wire toy\.broken cannot be loaded: ModuleNotFoundError"),
-        (
-            "toy_wire.spec:SPEC",
-            r"the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'",
-        ),
+        ("toy_wire.spec:SPEC", r"the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'"),
     ],
 )
 def test_a_broken_registration_is_named(

@@ -61,11 +61,7 @@ STREAMS: dict[str, tuple[bytes, list[StreamEvent], list[str]]] = {
         ["events-not-separated"],
     ),
     "other fields": (b"x-trace: 9\n" + DATA_A + b"took_ms: 4\n\n", [A], []),
-    "characters": (
-        'event: é\ndata: {"city": "東京 🗼"}\n\n'.encode(),
-        [("é", '{"city": "東京 🗼"}'.encode())],
-        [],
-    ),
+    "characters": ('event: é\ndata: {"city": "東京 🗼"}\n\n'.encode(), [("é", '{"city": "東京 🗼"}'.encode())], []),
     "text inside an event": (DATA_A + b"upstream failed\n\n", [A, (RAW, b"upstream failed")], ["raw-text-in-stream"]),
     "two lines at the end": (
         b"event: tick\n" + DATA_B + b"\n" + DATA_A + DATA_B,

@@ -38,10 +38,7 @@ def test_a_response_is_the_same_without_the_fast_path(
     wire: str, recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = [row for row in rows(recordings, wire) if not row.stream and row.data]
-    found = [
-        *thoroughness.sampled(bodies, plain=400),
-        *thoroughness.sampled(streams(recordings, wire), plain=150),
-    ]
+    found = [*thoroughness.sampled(bodies, plain=400), *thoroughness.sampled(streams(recordings, wire), plain=150)]
     for row in found:
         for request in (None, row.request) if isinstance(row.request, dict) else (None,):
             with monkeypatch.context() as patch:

@@ -38,7 +38,7 @@ OTHER_CAUSES = {
 #: Refusals that no rule foresees, by words of the message, and why.
 UNFORESEEN = {
     "required function  is not present": "OpenRouter passed the forced tool, which is declared, to xAI without its "
-    "name; it accepted such requests at other times",
+    "name; it accepted such requests at other times"
 }
 
 

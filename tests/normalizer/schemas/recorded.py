@@ -12,10 +12,7 @@ from toolparity.normalizer.errors import MalformedBody
 from toolparity.schemas import SourceTool, read_tools
 
 #: Providers whose rules the table has for the wires that several providers serve.
-JUDGED = {
-    "openai.chat": {"openai": "", "xai": "xai"},
-    "openai.responses": {"openai": "", "xai": "xai"},
-}
+JUDGED = {"openai.chat": {"openai": "", "xai": "xai"}, "openai.responses": {"openai": "", "xai": "xai"}}
 
 
 class Declared(NamedTuple):

@@ -108,11 +108,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("invoke", INVOKED.replace("function_calls", "minimax:tool_call"), [G]),
     ("dsml", TYPED, [("f", {"a": 1, "b": "1"}, "complete")]),
     ("dsml", re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED), [G]),
-    (
-        "dsml",
-        re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED).replace("function_calls", "tool_calls"),
-        [G],
-    ),
+    ("dsml", re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED).replace("function_calls", "tool_calls"), [G]),
     ("invoke", prefixed(INVOKED), [G]),
     ("invoke", '<function_calls>\n<invoke name="f">\n{"a": 1}\n</invoke>\n</function_calls>', [F]),
     ("invoke", '<invoke name="f"></invoke>', [EMPTY]),

@@ -13,12 +13,7 @@ from tests.conformance.pages import DOCS
 from toolparity.normalizer.textmode.dialect import TextDialect
 from toolparity.normalizer.textmode.dialects import DIALECTS
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
-from toolparity.normalizer.textmode.scan_events import (
-    ArgumentsFragment,
-    ReasoningFragment,
-    ScanEvent,
-    TextFragment,
-)
+from toolparity.normalizer.textmode.scan_events import ArgumentsFragment, ReasoningFragment, ScanEvent, TextFragment
 from toolparity.normalizer.textmode.scanner import Scanner
 
 #: The pieces that each dialect's markup is made of, and of which a broken one is.

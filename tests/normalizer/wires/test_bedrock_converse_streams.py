@@ -11,15 +11,7 @@ from tests.support.decoding import codes, decoded
 from tests.support.events import converse_delta as delta
 from tests.support.events import converse_stop as stop
 from tests.support.eventstream import event, exception, message
-from toolparity import (
-    Opaque,
-    Reasoning,
-    Response,
-    ServerToolCall,
-    ServerToolResult,
-    StreamDecoder,
-    Text,
-)
+from toolparity import Opaque, Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text
 from toolparity.normalizer.errors import TooManyCalls
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.call_builder import MAX_CALLS

@@ -181,11 +181,7 @@ def test_usage_counts_thoughts_as_output_and_tool_use_as_input() -> None:
     assert whole(usage=figures).usage == Usage(14, 220, 207, 2, None, figures)
 
 
-OLD = [
-    {"type": "thought", "signature": SIGNED},
-    _text("Let me look."),
-    CALL,
-]
+OLD = [{"type": "thought", "signature": SIGNED}, _text("Let me look."), CALL]
 OLD_BLOCKS = [Reasoning("", SIGNED), Text("Let me look."), ToolCall("c", "f", {"city": "Oslo"}, '{"city": "Oslo"}')]
 
 

@@ -273,9 +273,5 @@ def test_members_of_single_chunks_are_kept_wherever_the_bytes_are_cut(size: int)
     ]
     sent = sse(*(chunk(content="a") | more for more in members), chunk(finish="stop"), done=True)
     response, _ = feed("openai.chat", [sent[at : at + size] for at in range(0, len(sent), size)])
-    assert list(response.extra.items()) == [
-        ("created", 2),
-        ("service_tier", "default"),
-        ("system_fingerprint", "fp_1"),
-    ]
+    assert list(response.extra.items()) == [("created", 2), ("service_tier", "default"), ("system_fingerprint", "fp_1")]
     assert response.text == "aaaa"

@@ -155,8 +155,7 @@ def test_empty_arguments_are_equal_and_invalid_ones_only_to_themselves() -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "again"),
-    [*((FIRST, again) for again in ENCODINGS), (FIRST, json.loads(FIRST)), ("", "{}"), ("{}", None)],
+    ("text", "again"), [*((FIRST, again) for again in ENCODINGS), (FIRST, json.loads(FIRST)), ("", "{}"), ("{}", None)]
 )
 def test_a_new_id_in_the_terminal_event_does_not_add_a_call(text: str, again: Any) -> None:
     first = function_call("call_1", "f", text, id="fc_1")
