@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
 from tests.support.events import CREATED, added, done, function_call, grow, message_item, responses_body, sse, terminal
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall, normalize
-from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.errors import TooManyCalls
 from toolparity.normalizer.events import BlockDelta, BlockStop
 from toolparity.normalizer.model import ApprovalRequest, Stop
-from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 WIRE = "openai.responses"
@@ -36,12 +34,20 @@ BUILT_IN = [
 ]
 CUSTOM = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "f", "input": "go", "status": "completed"}
 CLIENT_ITEMS = [CALL, CUSTOM, *BUILT_IN]
+#: The members that hold arguments as text -> the events that stream them.
+TEXTUAL = {"arguments": "function_call_arguments", "input": "custom_tool_call_input"}
 EVERY_KIND = pytest.mark.parametrize("item", CLIENT_ITEMS, ids=lambda item: item["type"])
 
 
 def begun(call_id: str, item_id: str | None) -> dict[str, Any]:
     """A call as it is announced: without arguments."""
     return function_call(call_id, f"f_{call_id}", "", status="in_progress") | {"id": item_id}
+
+
+def announced(item: dict[str, Any], **ids: str) -> dict[str, Any]:
+    """An item as it is announced: without arguments that are text, and under other ids."""
+    empty = {part: "" for part in TEXTUAL if isinstance(item.get(part), str)}
+    return item | empty | {"status": "in_progress"} | ids
 
 
 def pieces(index: int, *texts: str, **more: Any) -> list[dict[str, Any]]:
@@ -197,9 +203,7 @@ def test_the_last_call_of_an_incomplete_answer_does_not_run(
 @pytest.mark.parametrize("ending", ["completed", "max_output_tokens"])
 @pytest.mark.parametrize("final", [[], [TEXT]], ids=["no output", "an output without it"])
 def test_a_call_that_only_began_does_not_run(item: dict[str, Any], ending: str, final: list[Any]) -> None:
-    part = next((name for name in ("arguments", "input") if isinstance(item.get(name), str)), None)
-    start = {**item, "status": "in_progress"} | ({part: ""} if part else {})
-    response = read(added(0, start), output=final, stop=ending)
+    response = read(added(0, announced(item)), output=final, stop=ending)
     assert [(call.id, call.status) for call in response.calls] == [("c1", "truncated")]
     assert "arguments-truncated" in codes(response)
     assert_not_executed(response, calls=1)
@@ -254,50 +258,3 @@ def test_an_output_of_another_type_and_an_output_in_a_request_do_not_answer_a_ca
     assistant, results = read_request({"model": "m", "input": [CALL, output]}, WIRE).messages
     assert [call.id for call in assistant.response.calls] == ["c1"]  # type: ignore[union-attr]
     assert [result.call_id for result in results.results] == ["c1"]  # type: ignore[union-attr]
-
-
-# Custom calls of xAI
-
-SEARCH = CUSTOM | {"call_id": "x1", "name": "x_keyword_search", "input": '{"query":"a"}'}
-#: One whose name xAI does not document.
-UNDOCUMENTED = {**SEARCH, "name": "edit"}
-DECLARED = [{"type": "x_search"}, {"type": "custom", "name": "mine"}]
-
-
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [("xai", "m"), ("other", "grok-4"), ("openrouter", "x-ai/grok-4"), (None, "Grok-4"), ("xai", None)],
-)
-def test_a_custom_call_of_grok_is_a_server_call_at_any_provider(provider: str | None, model: str | None) -> None:
-    body = responses_body(SEARCH, {**SEARCH, "call_id": "x2", "name": "mine"}, model=model, tools=[DECLARED[1]])
-    response = normalize(body, WIRE, provider=provider)
-    served, _ = response.choices[0].blocks
-    assert isinstance(served, ServerToolCall)
-    assert (served.id, served.tool, served.name) == ("ctc_1", "x_search", "x_keyword_search")
-    assert ran(response) == ["x2"]
-
-
-@pytest.mark.parametrize(
-    "final", [{}, {"response": {"status": "completed", "output": []}}], ids=["nothing", "a status"]
-)
-def test_a_terminal_event_with_few_members_keeps_those_of_the_beginning(final: Any) -> None:
-    first = CREATED["response"] | {"model": "grok-4", "tools": DECLARED}  # type: ignore[operator]
-    end = {"type": "response.completed"} | final
-    response = decoded(WIRE, sse({**CREATED, "response": first}, added(0, SEARCH), done(0, SEARCH), end))
-    assert (response.id, response.model, response.complete) == ("r1", "grok-4", True)
-    assert response.extra["tools"] == DECLARED
-    assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall]
-    assert response.choices[0].stop == Stop("end_turn", "completed")
-
-
-@pytest.mark.parametrize(
-    "items",
-    [[SEARCH], [UNDOCUMENTED], [CALL, {"type": "function_call_output", "id": "o", "call_id": "c1", "output": "x"}]],
-    ids=["a server call", "unresolved", "answered"],
-)
-def test_calls_that_never_ran_here_are_sent_back_unchanged(items: list[dict[str, Any]]) -> None:
-    request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
-    response = normalize(responses_body(*items, model="grok-4"), WIRE, provider="xai")
-    encoded = write_request(replace(request, messages=[*request.messages, Assistant(response)]), WIRE, provider="xai")
-    assert encoded.body["input"][1 : 1 + len(items)] == items
-    assert encoded.losses == []

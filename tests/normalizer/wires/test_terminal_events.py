@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.support.decoding import assert_not_executed, codes, decoded, ran
 from tests.support.events import CREATED, added, done, function_call, sse, terminal
-from toolparity import Response
+from toolparity import Response, ServerToolCall, Stop
 
 WIRE = "openai.responses"
 CALL = function_call("c1", "f", '{"x":1}', id="fc_1")
@@ -23,40 +24,39 @@ def read(*events: dict[str, Any]) -> Response:
     return decoded(WIRE, sse(CREATED, *events))
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
-        None,
-        {"id": "r1"},
-        {"id": "r1", "output": [CALL]},
-        {"id": "r1", "status": "completed", "output": [CALL]},
-        {"id": "r1", "status": "completed", "output": []},
-    ],
-    ids=["no response", "an id", "an output", "whole", "no output"],
-)
-def test_response_done_ends_an_answer(response: dict[str, Any] | None) -> None:
-    answer = read(*STREAMED, ending("done", response))
-    assert answer.complete
-    assert ran(answer) == ["c1"]
-    assert answer.choices == read(*STREAMED, terminal([CALL])).choices
-    assert not {"unknown-event", "stream-incomplete"} & set(codes(answer))
+def test_response_done_ends_an_answer() -> None:
+    done = {"status": "completed"}
+    for response in (None, {}, {"output": [CALL]}, {"output": [CALL]} | done, {"output": []} | done):
+        answer = read(*STREAMED, ending("done", response and {"id": "r1", **response}))
+        assert answer.complete
+        assert ran(answer) == ["c1"]
+        assert answer.choices == read(*STREAMED, terminal([CALL])).choices
+        assert not {"unknown-event", "stream-incomplete"} & set(codes(answer))
 
 
-@pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled", "in_progress", "queued"])
-def test_the_status_inside_response_done_counts(status: str) -> None:
-    running = status in ("in_progress", "queued")
-    events = STREAMED if running else STREAMED[:1]
-    answer = read(*events, ending("done", {"id": "r1", "status": status, "output": [CALL] if running else []}))
-    assert_not_executed(answer, calls=1)
-    assert not (answer.complete and running)
+def test_the_status_inside_response_done_counts_and_a_cancelled_answer_is_not_executed() -> None:
+    for status in ("incomplete", "failed", "cancelled", "in_progress", "queued"):
+        running = status in ("in_progress", "queued")
+        events = STREAMED if running else STREAMED[:1]
+        answer = read(*events, ending("done", {"id": "r1", "status": status, "output": [CALL] if running else []}))
+        assert_not_executed(answer, calls=1)
+        assert not (answer.complete and running)
+    for kind, response in product(("cancelled", "canceled"), (None, {"id": "r1", "output": [CALL]})):
+        answer = read(*STREAMED, ending(kind, response))
+        assert answer.choices[0].stop.reason == "error"
+        assert_not_executed(answer, calls=1)
 
 
-@pytest.mark.parametrize("kind", ["cancelled", "canceled"])
-@pytest.mark.parametrize("response", [None, {"id": "r1", "output": [CALL]}], ids=["no response", "whole"])
-def test_a_cancelled_answer_is_complete_and_not_executed(kind: str, response: dict[str, Any] | None) -> None:
-    answer = read(*STREAMED, ending(kind, response))
-    assert answer.choices[0].stop.reason == "error"
-    assert_not_executed(answer, calls=1)
+def test_a_terminal_event_with_few_members_keeps_those_of_the_beginning() -> None:
+    first = CREATED["response"] | {"model": "grok-4", "tools": [{"type": "x_search"}]}  # type: ignore[operator]
+    call = {"type": "custom_tool_call", "call_id": "x1", "name": "x_keyword_search", "input": "{}"}
+    for final in ({}, {"response": {"status": "completed", "output": []}}):
+        end = {"type": "response.completed"} | final
+        answer = decoded(WIRE, sse({**CREATED, "response": first}, added(0, call), done(0, call), end))
+        assert (answer.id, answer.model, answer.complete) == ("r1", "grok-4", True)
+        assert answer.extra["tools"] == [{"type": "x_search"}]
+        assert [type(block) for block in answer.choices[0].blocks] == [ServerToolCall]
+        assert answer.choices[0].stop == Stop("end_turn", "completed")
 
 
 def test_response_error_is_an_error() -> None:
@@ -77,13 +77,13 @@ def test_a_second_terminal_event_without_members_removes_nothing() -> None:
         assert codes(answer) == ["event-repeated"]
 
 
-@pytest.mark.parametrize("second", [ending("done", None), ending("done", {"id": "r1"}), terminal([CALL])])
 @pytest.mark.parametrize("first", ["incomplete", "failed", "cancelled"])
-def test_a_later_success_does_not_replace_a_failure(first: str, second: dict[str, Any]) -> None:
+def test_a_later_success_does_not_replace_a_failure(first: str) -> None:
     failed = ending(first, {"id": "r1", "status": first, "output": [{**CALL, "status": "incomplete"}]})
-    answer = read(STREAMED[0], failed, second)
-    assert answer.choices[0].stop.raw in (first, "incomplete")
-    assert answer.choices[0].stop.reason != "tool_calls"
+    for second in (ending("done", None), ending("done", {"id": "r1"}), terminal([CALL])):
+        answer = read(STREAMED[0], failed, second)
+        assert answer.choices[0].stop.raw in (first, "incomplete")
+        assert answer.choices[0].stop.reason != "tool_calls"
 
 
 # Deltas that name their call by call_id alone

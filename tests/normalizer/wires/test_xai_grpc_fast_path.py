@@ -1,4 +1,7 @@
-"""The fast path of complete xAI responses returns what the general path returns, and leaves the others to it."""
+"""The fast path of complete xAI responses returns what the general path returns, and leaves the others to it.
+
+`json_form` converts protobuf messages like protobuf's own printer.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from xai_sdk.proto import chat_pb2
+from google.protobuf.json_format import MessageToDict
+from hypothesis import given
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2, usage_pb2
 
 from tests.normalizer.recorded.rows import rows
 from tests.support.events import grpc_output, grpc_response, tool_call
+from tests.support.thoroughness import examples
 from toolparity import normalize
 from toolparity.normalizer.wires.xai_grpc import decode, decode_fast, schema
+from toolparity.normalizer.wires.xai_grpc.json_form import as_dict, fields_except
 
 CALL = tool_call('{"a": 1}', "c1", "look", status=schema.COMPLETED)
 OTHER = tool_call('{"a": 2}', "c2", "find", status=schema.COMPLETED)
@@ -102,3 +110,44 @@ def test_every_recorded_response_is_the_same_on_both_paths(recordings: Path) -> 
     assert bodies
     for body in bodies:
         assert_same(body)
+
+
+def printed(message: Any) -> Any:
+    return MessageToDict(message, preserving_proto_field_name=True)
+
+
+def full_response() -> Any:
+    response = chat_pb2.GetChatCompletionResponse(id="r", model="grok", system_fingerprint="fp", citations=["a", "b"])
+    response.created.FromJsonString("2026-11-23T10:00:00.125Z")
+    response.usage.CopyFrom(usage_pb2.SamplingUsage(completion_tokens=3, prompt_tokens=5))
+    output = response.outputs.add(index=1, finish_reason="REASON_STOP")
+    output.message.CopyFrom(chat_pb2.CompletionMessage(role="ROLE_ASSISTANT", content="hi"))
+    output.message.tool_calls.add(id="c", function=chat_pb2.FunctionCall(name="f", arguments="{}"))
+    return response
+
+
+def test_a_response_with_every_kind_of_field_is_converted_like_by_the_printer() -> None:
+    assert as_dict(full_response()) == printed(full_response())
+
+
+def test_what_has_no_text_form_is_converted_like_by_the_printer_or_becomes_its_fields() -> None:
+    expected = printed(full_response())
+    del expected["outputs"], expected["usage"]
+    assert fields_except(full_response(), "outputs", "usage") == expected
+    output = chat_pb2.CompletionOutput(finish_reason=77)
+    assert as_dict(output) == printed(output) == {"finish_reason": 77}
+    request = chat_pb2.GetCompletionsRequest(model="m", temperature=0.1, max_tokens=5)
+    assert as_dict(request) == printed(request)
+    response = chat_pb2.GetChatCompletionResponse(id="r", created={"seconds": 10**12})
+    assert as_dict(response) == {"id": "r", "created": {"seconds": 10**12}}
+
+
+@examples(200)
+@given(st.binary(max_size=80))
+def test_any_message_is_converted_like_by_the_printer(data: bytes) -> None:
+    try:
+        message = chat_pb2.GetChatCompletionResponse.FromString(data)
+        expected = printed(message)
+    except Exception:  # not a message, or one without a JSON form
+        return
+    assert as_dict(message) == expected

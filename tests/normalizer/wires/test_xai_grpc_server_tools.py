@@ -31,7 +31,6 @@ NAMES = {
     "view_image": "view_image",
     "collections_search": "collections_search",
 }
-EVERY_NAME = pytest.mark.parametrize("name", NAMES)
 
 
 def item(name: str) -> dict[str, Any]:
@@ -46,21 +45,25 @@ def both(*items: dict[str, Any], output: bool = True, **options: Any) -> list[Re
     return [normalize(responses_body(*items), WIRE, **options), streamed]
 
 
-@EVERY_NAME
-def test_a_documented_name_is_a_server_call_that_is_sent_back_unchanged(name: str) -> None:
+def sent_back(response: Response) -> list[Any]:
+    """The items of the response in the next request."""
+    request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
+    request.messages.append(Assistant(response))
+    encoded = write_request(request, WIRE, provider="xai")
+    assert encoded.losses == []
+    items: list[Any] = encoded.body["input"][1:]
+    return items
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_documented_name_is_a_server_call_unless_the_request_declares_a_tool_of_that_name(name: str) -> None:
     for response in (*both(item(name), provider="xai"), *both(item(name), output=False, provider="xai")):
         (call,) = response.choices[0].blocks
         assert isinstance(call, ServerToolCall)
         assert (call.id, call.tool, call.name, call.arguments_text) == ("ctc_1", NAMES[name], name, '{"query":"a"}')
         assert response.choices[0].stop.reason == "end_turn"
         assert set(codes(response)) <= {"output-empty"}
-        request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
-        request.messages.append(Assistant(response))
-        assert write_request(request, WIRE, provider="xai").body["input"][1:] == [item(name)]
-
-
-@EVERY_NAME
-def test_a_call_of_a_declared_tool_or_another_provider_is_a_client_call_whatever_its_name(name: str) -> None:
+        assert sent_back(response) == [item(name)]
     tools = {"tools": [{"type": "custom", "name": name}]}
     declared = both(item(name), provider="xai", request=tools)
     echoed = normalize(responses_body(item(name), **tools), WIRE, provider="xai")
@@ -78,11 +81,30 @@ def test_a_call_of_a_declared_function_is_hosted_only_if_the_request_declares_ho
             assert ran(response) == expected
 
 
+def test_a_custom_call_of_grok_is_a_server_call_at_any_provider() -> None:
+    mine = {"tools": [{"type": "custom", "name": "mine"}]}
+    served = [("xai", "m"), ("other", "grok-4"), ("openrouter", "x-ai/grok-4"), (None, "Grok-4"), ("xai", None)]
+    for provider, model in served:
+        body = responses_body(item("open_page"), {**item("mine"), "call_id": "x2"}, model=model, **mine)
+        response = normalize(body, WIRE, provider=provider)
+        assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall, ToolCall]
+        assert ran(response) == ["x2"]
+
+
 @pytest.mark.parametrize("name", ["edit", "x_my_own", "", "keyword_search"])
 def test_a_call_with_an_undocumented_name_stays_unresolved(name: str) -> None:
     for response in both(item(name), provider="xai"):
         assert [(call.kind, call.status) for call in response.calls] == [("unresolved", "invalid")]
         assert ran(response) == []
+        assert name == "" or sent_back(response) == [item(name)]
+
+
+def test_a_call_that_was_answered_elsewhere_is_sent_back_with_its_output() -> None:
+    items = [
+        function_call("c1", "f", "{}"),
+        {"type": "function_call_output", "id": "o", "call_id": "c1", "output": "x"},
+    ]
+    assert sent_back(normalize(responses_body(*items), WIRE, provider="xai")) == items
 
 
 def test_the_events_show_a_documented_name_as_a_server_call() -> None:
