@@ -28,7 +28,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.support.decoding import decoded
 from tests.support.emit import LOOKUP, emit_body, emit_stream, scripted_call
-from tests.support.wires import JSON_WIRES, WIRES
+from tests.support.wires import JSON_WIRES
 from toolparity import Reasoning, Response, StreamDecoder, normalize
 from toolparity.cassettes.scripts import Part, Say, Think
 from toolparity.normalizer.errors import MalformedBody
@@ -264,10 +264,6 @@ def test_without_the_xai_extra_the_error_names_how_to_install_it(missing: str) -
     first, second, other = run(program).splitlines()
     assert first == second == "True the wire xai.grpc needs xAI's protobuf classes (pip install 'toolparity[xai]')"
     assert other == "0"
-
-
-def test_every_wire_is_covered_here() -> None:
-    assert set(WIRES) == {*JSON_WIRES, "xai.grpc", "bedrock.converse"}
 
 
 @pytest.mark.parametrize("wire", ["ollama.chat", None])

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import eventstream, thoroughness
-from tests.support.counting import function_calls
 from tests.support.damage import garbled, grown, hurt, places, strings, subtrees, written
 from tests.support.decoding import feed
 from tests.support.emit import ANSWERS, EVENT_TYPE, emit_body, emit_stream, payload, scripted_call
@@ -241,18 +240,6 @@ def long_stream(wire: str, words: int, word: str = "word ") -> list[bytes]:
     calls += ({"partialArgs": [one], "willContinue": True} for one in partial)
     parts = ({"content": {"parts": [{"functionCall": call}]}} for call in (*calls, {}))
     return [framed(wire, {"candidates": [part], "responseId": "r"}) for part in parts]
-
-
-@EVERY_WIRE
-def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
-    def work(words: int) -> Callable[[], None]:
-        pieces = long_stream(wire, words)
-        streamed(wire, pieces)  # what is computed once is computed before the count
-        return lambda: streamed(wire, pieces) and None
-
-    once, twice = function_calls(work(400)), function_calls(work(800))
-    assert 400 < once < 400 * 60
-    assert twice < 2.1 * once
 
 
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in LINE_WIRES])

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolparity import StreamDecoder
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import JsonLinesReader, StreamEvent, sniff
 from toolparity.normalizer.readers.jsonseq import JsonArrayReader
@@ -150,26 +149,3 @@ def test_the_first_character_decides_the_framing() -> None:
     for head in (b"[{", b"\xef\xbb\xbf["):
         assert type(sniff(head, 100)) is JsonArrayReader
     assert sniff(b"", 100) is None
-
-
-CHUNKS: list[dict[str, Any]] = [
-    {"id": "r1", "choices": [{"index": 0, "delta": {"content": "It is "}}]},
-    {"id": "r1", "choices": [{"index": 0, "delta": {"content": "sunny."}, "finish_reason": "stop"}]},
-]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        *("\n".join(map(json.dumps, CHUNKS)), "".join(map(json.dumps, CHUNKS))),
-        *(json.dumps(CHUNKS), json.dumps(CHUNKS, indent=1), "\n".join(map(json.dumps, CHUNKS)) + "\n[DONE]\n"),
-    ],
-    ids=["lines", "run together", "array", "pretty array", "lines and [DONE]"],
-)
-def test_a_stream_in_any_of_these_framings_is_one_response(body: str) -> None:
-    for size in (1, len(body)):
-        decoder = StreamDecoder("openai.chat")
-        for piece in cut(body.encode(), size):
-            decoder.feed(piece)
-        response = decoder.finish()
-        assert (response.text, response.complete, response.findings) == ("It is sunny.", True, ())

@@ -9,14 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.normalizer.recorded.test_any_split import disagreements
 from tests.normalizer.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, scanned
 from tests.support import thoroughness
+from tests.support.decoding import codes
 from tests.support.events import chat_body, chunk, sse
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.errors import ToolLimitReached
+from toolparity.normalizer.events import Event
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Block, Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.model import Choice, Stop, Text, ToolCall
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response
 from toolparity.normalizer.textmode.dialect import WrittenCall
 
@@ -76,43 +79,17 @@ def test_a_text_gives_the_same_response_plain_and_streamed(name: str | None) -> 
         assert response.choices[0].blocks == whole.choices[0].blocks
         assert response.choices[0].stop.reason == whole.choices[0].stop.reason
         assert response.complete
-        assert _codes(response) == _codes(whole)
-        _adds_up(shown, response.choices[0].blocks)
+        assert sorted(codes(response)) == sorted(codes(whole))
+        assert list(disagreements(response, shown)) == []
 
     check()
 
 
 def _fed(reader: TextReader, piece: bytes) -> list[Event]:
-    from toolparity.normalizer.errors import ToolLimitReached
-
     try:
         return reader.feed(piece)
     except ToolLimitReached as reached:
         return list(reached.events)  # type: ignore[arg-type]
-
-
-def _codes(response: Response) -> list[str]:
-    return sorted(finding.code for finding in response.findings)
-
-
-def _adds_up(shown: list[Event], blocks: list[Block]) -> None:
-    made: dict[int, tuple[str, str]] = {}
-    for event in shown:
-        if isinstance(event, BlockStart):
-            made[event.key] = (event.block, "")
-        elif isinstance(event, BlockDelta):
-            made[event.key] = (made[event.key][0], made[event.key][1] + event.text)
-        elif isinstance(event, BlockReset):
-            made[event.key] = (made[event.key][0], event.text)
-    expected = [
-        ("tool_call", block.arguments_text) if isinstance(block, ToolCall) else (_KINDS[type(block)], block.text)
-        for block in blocks
-        if isinstance(block, (ToolCall, Text, Reasoning))
-    ]
-    assert [one for one in made.values() if one[1].strip()] == [one for one in expected if one[1].strip()]
-
-
-_KINDS: dict[type, str] = {Text: "text", Reasoning: "reasoning"}
 
 
 #: What JSON escapes, and what looks like its structure, among all the rest.

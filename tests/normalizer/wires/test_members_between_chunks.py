@@ -1,4 +1,4 @@
-"""What the members of chunks report does not depend on where the bytes are cut (law `any-split`).
+"""What the members of chunks report does not depend on where the bytes are cut (law `any-split`), or on a stream.
 
 A recorded stream has the same members in every chunk; a made one may change any member, or give it once, at any place.
 """
@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from tests.support.decoding import feed
+from tests.support.decoding import codes, decoded, feed
+from tests.support.emit import ANSWERS, emit_body, emit_stream
 from tests.support.events import (
     anthropic_body,
     block_start,
@@ -36,7 +37,8 @@ from tests.support.events import (
 )
 from tests.support.merging import merged
 from tests.support.thoroughness import examples
-from toolparity import StreamDecoder
+from tests.support.wires import WIRES
+from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.events import BlockDelta
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic_schema
 from toolparity.normalizer.wires.openai_chat import schema as chat_schema
@@ -90,7 +92,7 @@ def _members(*structs: type[msgspec.Struct], structural: tuple[str, ...]) -> lis
 
 
 #: Of each wire: its stream, and the members that may be anything.
-WIRES: dict[str, tuple[Callable[[], list[dict[str, Any]]], list[str]]] = {
+STREAMS: dict[str, tuple[Callable[[], list[dict[str, Any]]], list[str]]] = {
     "openai.chat": (_chat, _members(chat_schema.Body, chat_schema.Piece, structural=("choices",))),
     "openai.responses": (_responses, _members(responses_schema.Event, structural=("type",))),
     "anthropic.messages": (
@@ -115,9 +117,9 @@ def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
     return [event, event, event, choice, choice["delta"], *choice["delta"].get("tool_calls", ())]
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", STREAMS)
 def test_members_that_change_between_chunks_give_the_same_response_at_any_cut(wire: str) -> None:
-    made, members = WIRES[wire]
+    made, members = STREAMS[wire]
 
     @examples(400, plain=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
@@ -137,10 +139,10 @@ def test_members_that_change_between_chunks_give_the_same_response_at_any_cut(wi
 
 
 @pytest.mark.thorough(keep=1, per="{wire}")
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", STREAMS)
 @pytest.mark.parametrize("value", ["late", 1700000001, {"x": 1}], ids=repr)
 def test_each_member_given_once_at_each_place_gives_the_same_response_at_any_cut(wire: str, value: Any) -> None:
-    made, members = WIRES[wire]
+    made, members = STREAMS[wire]
     for member in members:
         for place in range(len(made())):
             events = copy.deepcopy(made())
@@ -160,9 +162,9 @@ def test_the_last_value_of_a_member_and_the_first_id_and_model_are_kept() -> Non
         assert response.extra == dict.fromkeys(members, len(events) - 1)
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", STREAMS)
 def test_the_deltas_of_a_block_in_one_chunk_become_one_event_after_the_first(wire: str) -> None:
-    singly = [sse(event) for event in WIRES[wire][0]()]
+    singly = [sse(event) for event in STREAMS[wire][0]()]
     without = StreamDecoder(wire, events=False)
     assert [without.feed(each) for each in singly] == [[]] * len(singly)
     response, events = feed(wire, [b"".join(singly)])
@@ -201,3 +203,24 @@ def test_fields_that_change_between_messages_give_the_same_response_in_any_form(
 def _deltas() -> list[chat_pb2.Delta]:
     words = [chat_pb2.Delta(role="ROLE_ASSISTANT", content=word) for word in ("Hel", "lo")]
     return [*words, chat_pb2.Delta(tool_calls=[grpc_call("a", "f", TEXT)])]
+
+
+def skeleton(response: Response) -> dict[str, Any]:
+    """The canonical JSON without usage, raw forms, ids of items, and white space in the texts of arguments."""
+    plain = msgspec.to_builtins(response)
+    for choice in plain["choices"]:
+        choice["stop"]["raw"] = None
+        for block in choice["blocks"]:
+            block["arguments_text"] = "".join((block.get("arguments_text") or "").split())
+            for member in ("wire_id", "raw", "extra"):
+                block.pop(member, None)
+    return {key: plain[key] for key in ("wire", "model", "choices", "error", "complete")}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_TRUNC_03_the_body_and_the_stream_of_an_answer_have_the_same_canonical_form(wire: str) -> None:
+    for name, parts in ANSWERS.items():
+        stop = "max_tokens" if name.endswith("limit") else ""
+        plain, streamed = normalize(emit_body(wire, parts, stop), wire), decoded(wire, emit_stream(wire, parts, stop))
+        assert skeleton(streamed) == skeleton(plain), name
+        assert codes(streamed) == codes(plain), name

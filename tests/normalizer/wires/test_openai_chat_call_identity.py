@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -72,17 +73,13 @@ def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None
 # heads under one id
 
 
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("repeat_id", [True, False])
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_two_call_starts_with_one_id_are_two_calls(together: bool, repeat_id: bool, order: tuple[int, int]) -> None:
+def test_two_call_starts_with_one_id_are_two_calls() -> None:
     heads = [piece(0, "a", "f", ""), piece(1, "a", "g", "")]
-    again = "a" if repeat_id else None
-    texts = [piece(index, again, None, (F, G)[index]) for index in order]
-    response = chat(*([chunk(*heads)] if together else heads), *texts)
-    assert named(response) == [("f", json.loads(F)), ("g", json.loads(G))]
-    assert "id-duplicate" in codes(response)
-    assert "name-split" not in codes(response)
+    for begun, again, order in product((heads, [chunk(*heads)]), ("a", None), ((0, 1), (1, 0))):
+        response = chat(*begun, *(piece(index, again, None, (F, G)[index]) for index in order))
+        assert named(response) == [("f", json.loads(F)), ("g", json.loads(G))]
+        assert "id-duplicate" in codes(response)
+        assert "name-split" not in codes(response)
     whole = chat(chunk(piece(0, "a", "f", F), piece(1, "a", "g", G)))
     assert named(whole) == named(response)
 
@@ -90,14 +87,11 @@ def test_two_call_starts_with_one_id_are_two_calls(together: bool, repeat_id: bo
 # indexes that are texts
 
 
-CALLS = [("a", "f", F), ("b", "g", G)]
-
-
 def test_text_indexes_separate_blocks_and_items_of_other_wires() -> None:
     deltas = [json_delta(index, text[at : at + 3]) for at in range(0, 12, 3) for index, text in ((0, F), (1, G))]
     events = [tool_start(0, "a", "f"), tool_start(1, "b", "g"), *deltas, block_stop(0), block_stop(1)]
     assert triples(anthropic(*({**event, "index": str(event["index"])} for event in events))) == BOTH
-    one, other = (item_events(at, function_call(*call)) for at, call in enumerate(CALLS))
+    one, other = (item_events(at, function_call(*call)) for at, call in enumerate([("a", "f", F), ("b", "g", G)]))
     mixed = [event | {"output_index": str(event["output_index"])} for event in (one[0], other[0], *one[1:], *other[1:])]
     assert triples(responses(*({k: v for k, v in event.items() if k != "item_id"} for event in mixed))) == BOTH
 

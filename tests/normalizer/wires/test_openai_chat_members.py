@@ -261,17 +261,3 @@ def test_the_last_of_a_hundred_findings_reports_how_many_more_there_are(count: i
 def test_an_unknown_member_of_every_chunk_is_reported_once() -> None:
     for response in fed(*(chunk(content="x") | {"new_thing": number} for number in range(50)), chunk(finish="stop")):
         assert codes(response) == ["unknown-member"]
-
-
-@pytest.mark.parametrize("size", [1, 64, 4096])
-def test_members_of_single_chunks_are_kept_wherever_the_bytes_are_cut(size: int) -> None:
-    members: list[dict[str, Any]] = [
-        {},
-        {"service_tier": "default", "created": 1},
-        {"system_fingerprint": "fp_1"},
-        {"created": 2},
-    ]
-    sent = sse(*(chunk(content="a") | more for more in members), chunk(finish="stop"), done=True)
-    response, _ = feed("openai.chat", [sent[at : at + size] for at in range(0, len(sent), size)])
-    assert list(response.extra.items()) == [("created", 2), ("service_tier", "default"), ("system_fingerprint", "fp_1")]
-    assert response.text == "aaaa"

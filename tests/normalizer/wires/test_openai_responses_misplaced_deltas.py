@@ -23,14 +23,6 @@ def arguments(index: int | None, text: str, **more: Any) -> dict[str, Any]:
     return grow("function_call_arguments", index, text, **more)  # type: ignore[arg-type]
 
 
-def words(index: int, text: str) -> dict[str, Any]:
-    return grow("output_text", index, text, content_index=0)
-
-
-def thought(index: int, text: str) -> dict[str, Any]:
-    return grow("reasoning_summary_text", index, text, summary_index=0)
-
-
 def read(*events: dict[str, Any], output: list[Any] | None = None) -> Response:
     return decoded(WIRE, sse(CREATED, *events, terminal(output or [])))
 
@@ -58,11 +50,15 @@ def test_only_arguments_at_the_end_of_the_call_confirm_misplaced_ones(output: bo
     assert_not_executed(read(*events, output=[empty]), calls=1)
 
 
-@pytest.mark.parametrize(("foreign", "block"), [(words, Text), (thought, Reasoning)], ids=["text", "thought"])
+@pytest.mark.parametrize(
+    ("kind", "part", "block"),
+    [("output_text", "content_index", Text), ("reasoning_summary_text", "summary_index", Reasoning)],
+)
 @pytest.mark.parametrize("output", [True, False])
-def test_text_with_the_index_of_a_call_is_kept(foreign: Any, block: Any, output: bool) -> None:
+def test_text_with_the_index_of_a_call_is_kept(kind: str, part: str, block: Any, output: bool) -> None:
     call = function_call("c0", "f", '{"x":1}', id="fc_0")
-    events = [added(0, begun(0)), arguments(0, '{"x":1}'), foreign(0, "Hi "), foreign(0, "you."), done(0, call)]
+    foreign = [grow(kind, 0, text, **{part: 0}) for text in ("Hi ", "you.")]
+    events = [added(0, begun(0)), arguments(0, '{"x":1}'), *foreign, done(0, call)]
     response = read(*events, output=[call] if output else [])
     assert [b.text for b in response.choices[0].blocks if isinstance(b, block)] == ["Hi you."]
     assert [b.arguments for b in response.choices[0].blocks if isinstance(b, ToolCall)] == [{"x": 1}]
@@ -77,15 +73,18 @@ def test_fragments_for_items_without_deltas_are_reported() -> None:
     assert "delta-misplaced" in codes(response)
 
 
-@pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
-def test_arguments_before_the_start_of_their_call_belong_to_it(id: str | None) -> None:
-    where = {} if id is None else {"item_id": id}
+@pytest.mark.parametrize("where", [{}, {"item_id": "fc_0"}, {"item_id": "rotated"}])
+def test_arguments_before_the_start_of_their_call_or_without_start_and_end_belong_to_it(where: dict[str, str]) -> None:
     early = [arguments(0, '{"x":1}', **where), added(0, begun(0))]
     assert_not_executed(read(*early), calls=1)
     call = function_call("c0", "f", '{"x":1}', id="fc_0")
     response = read(*early, done(0, call))
     assert [(block.id, block.arguments) for block in response.calls] == [("c0", {"x": 1})]
     assert ran(response) == ["c0"]
+    calls = [call | {"arguments": '{"x": 1}'}, function_call("c1", "g", "{}", id="fc_1")]
+    response = read(early[0], output=calls)
+    assert [(call.id, call.status) for call in response.calls] == [("c0", "complete"), ("c1", "complete")]
+    assert set(codes(response)) == {"index-changed", "arguments-disagree"}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +102,3 @@ def test_a_call_without_arguments_does_not_run_beside_arguments_that_may_be_its_
     response = read(added(0, begun(0)), added(1, begun(1)), *events, *ends)
     assert [call.status for call in response.calls][:2] == statuses
     assert ran(response) == []
-
-
-@pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
-def test_fragments_without_start_and_end_belong_to_the_call_of_the_final_output(id: str | None) -> None:
-    calls = [function_call("c0", "f", '{"x": 1}', id="fc_0"), function_call("c1", "g", "{}", id="fc_1")]
-    response = read(arguments(0, '{"x":1}', **({} if id is None else {"item_id": id})), output=calls)
-    assert [(call.id, call.status) for call in response.calls] == [("c0", "complete"), ("c1", "complete")]
-    assert set(codes(response)) == {"index-changed", "arguments-disagree"}
