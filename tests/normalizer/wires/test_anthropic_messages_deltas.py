@@ -56,13 +56,10 @@ def test_a_streamed_block_of_an_unknown_type_is_what_it_is_in_a_whole_body() -> 
         assert codes(response) == ["unknown-block"]
 
 
-def test_invalid_arguments_of_an_unknown_block_remain_text_beside_it() -> None:
+def test_invalid_arguments_of_an_unknown_block_remain_text_beside_it_and_its_pieces_are_shown() -> None:
     block = {"type": "new_tool_use", "id": "n", "input": {}}
     for response in read(block, json_delta(0, '{"q":'), json_delta(0, '"cut')):
         assert response.choices[0].blocks == [Opaque("new_tool_use", block, {"partial_json": '{"q":"cut'})]
-
-
-def test_pieces_of_an_unknown_block_are_shown() -> None:
     body = anthropic_stream(block_start(0, type="new_thing"), text_delta(0, "a"), text_delta(0, "b"), block_stop(0))
     shown = [event.text for event in feed("anthropic.messages", [body])[1] if isinstance(event, BlockDelta)]
     assert shown == ["a", "b"]

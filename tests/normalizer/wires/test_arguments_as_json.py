@@ -32,26 +32,24 @@ def cohere_body(value: Any) -> Response:
     return normalize({**body, "finish_reason": "TOOL_CALL"}, "cohere.chat")
 
 
-def cohere_start(value: Any) -> Response:
-    events = cohere_event("tool-call-start", 0, tool_calls=cohere_call(value)), cohere_event("tool-call-end", 0)
-    return decoded("cohere.chat", sse(COHERE_START, *events, cohere_end("TOOL_CALL")))
+def cohere_start(value: Any, *more: Any) -> Response:
+    start = cohere_event("tool-call-start", 0, tool_calls=cohere_call(value))
+    return decoded("cohere.chat", sse(COHERE_START, start, *more, cohere_end("TOOL_CALL")))
 
 
 def cohere_delta(value: Any) -> Response:
-    start = cohere_event("tool-call-start", 0, tool_calls=cohere_call(""))
-    delta = cohere_event("tool-call-delta", 0, tool_calls={"function": {"arguments": value}})
-    return decoded("cohere.chat", sse(COHERE_START, start, delta, cohere_end("TOOL_CALL")))
+    return cohere_start("", cohere_event("tool-call-delta", 0, tool_calls={"function": {"arguments": value}}))
 
 
 def cohere_delta_v1(value: Any) -> Response:
-    chunk = {"is_finished": False, "event_type": "tool-calls-chunk"}
     deltas: list[dict[str, Any]] = [{"index": 0, "name": "f"}, {"index": 0, "parameters": value}]
-    events = [
-        {"is_finished": False, "event_type": "stream-start", "generation_id": "g"},
-        *({**chunk, "tool_call_delta": delta} for delta in deltas),
-        {"is_finished": True, "event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": ""}},
+    events: list[dict[str, Any]] = [
+        {"event_type": "stream-start", "generation_id": "g"},
+        *({"event_type": "tool-calls-chunk", "tool_call_delta": delta} for delta in deltas),
+        {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": ""}, "is_finished": True},
     ]
-    return decode_stream("cohere.chat", "".join(json.dumps(each) + "\n" for each in events).encode())
+    lines = (json.dumps({"is_finished": False} | each) + "\n" for each in events)
+    return decode_stream("cohere.chat", "".join(lines).encode())
 
 
 def converse_input(value: Any) -> Response:

@@ -93,19 +93,18 @@ def test_the_signature_at_the_end_of_a_streamed_text_belongs_to_the_text() -> No
 # streamed arguments
 
 
-def arguments_event(*partial: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"functionCall": {**({"partialArgs": list(partial)} if partial else {}), **more}}
+def begun(name: str, id: str) -> dict[str, Any]:
+    return {"functionCall": {"name": name, "id": id, "willContinue": True}}
 
 
-STREAMED = [
-    arguments_event(name="f", id="c1", willContinue=True),
-    arguments_event({"jsonPath": "$.city", "stringValue": "Os", "willContinue": True}, willContinue=True),
-    arguments_event({"jsonPath": "$.city", "stringValue": "lo"}, willContinue=True),
-    arguments_event({"jsonPath": "$.days[0]", "numberValue": 1}, willContinue=True),
-    arguments_event({"jsonPath": "$.days[1]['a.b']", "boolValue": False}, willContinue=True),
-    arguments_event({"jsonPath": "$.none", "nullValue": "NULL_VALUE"}, willContinue=True),
-    arguments_event(),
+PARTIAL: list[dict[str, Any]] = [
+    *({"jsonPath": "$.city", "stringValue": "Os", "willContinue": True}, {"jsonPath": "$.city", "stringValue": "lo"}),
+    *({"jsonPath": "$.days[0]", "numberValue": 1}, {"jsonPath": "$.days[1]['a.b']", "boolValue": False}),
+    {"jsonPath": "$.none", "nullValue": "NULL_VALUE"},
 ]
+END: dict[str, Any] = {"functionCall": {}}
+CONTINUED = [{"functionCall": {"partialArgs": [one], "willContinue": True}} for one in PARTIAL]
+STREAMED = [begun("f", "c1"), *CONTINUED, END]
 ARGUMENTS = {"city": "Oslo", "days": [1, {"a.b": False}], "none": None}
 
 
@@ -115,9 +114,7 @@ def test_streamed_arguments_are_assembled() -> None:
     assert (first.id, first.name, first.arguments, first.status) == ("c1", "f", ARGUMENTS, "complete")
     assert second.arguments == {"x": 1}
     assert "arguments-respelled" in codes(response)
-
-
-def test_a_text_that_another_value_interrupts_keeps_its_fragments() -> None:
+    # a text that another value interrupts keeps its fragments
     text = [{"jsonPath": "$.a", "stringValue": piece, "willContinue": True} for piece in ("x", "y")]
     assert assembled(None, [*text, {"jsonPath": "$.b", "numberValue": 1}]) == {"a": "xy", "b": 1}
     assert assembled(None, [*text, {"jsonPath": "$.a"}]) == {"a": "xy"}
@@ -131,7 +128,7 @@ def test_arguments_without_their_call_run_nothing() -> None:
     assert [call.status for call in response.calls] == ["truncated", "invalid"]
     assert select(response).calls == []
     assert "arguments-misplaced" in codes(response)
-    second = pieces(*STREAMED[:2], arguments_event(name="g", id="c2", willContinue=True), arguments_event())
+    second = pieces(*STREAMED[:2], begun("g", "c2"), END)
     assert [(call.name, call.status) for call in second.calls] == [("f", "truncated"), ("g", "complete")]
 
 
@@ -147,14 +144,10 @@ def test_a_path_that_fits_no_arguments_makes_the_call_invalid(path: str | None) 
 def test_events_show_each_call_with_its_arguments() -> None:
     decoder = StreamDecoder(WIRE)
     events = decoder.feed(sse(*(answer(part, finish=None) for part in (*STREAMED, CALL)), answer({"text": ""})))
-    assert [event for event in events if isinstance(event, (BlockStart, BlockDelta, BlockStop))] == [
-        BlockStart(0, 0, "tool_call", "c1", "f"),
-        BlockDelta(0, 0, json.dumps(ARGUMENTS, separators=(",", ":"))),
-        BlockStop(0, 0),
-        BlockStart(0, 1, "tool_call", None, "f"),
-        BlockDelta(0, 1, '{"x": 1}'),
-        BlockStop(0, 1),
-    ]
+    shown = [event for event in events if isinstance(event, (BlockStart, BlockDelta, BlockStop))]
+    text = json.dumps(ARGUMENTS, separators=(",", ":"))
+    assert shown[:3] == [BlockStart(0, 0, "tool_call", "c1", "f"), BlockDelta(0, 0, text), BlockStop(0, 0)]
+    assert shown[3:] == [BlockStart(0, 1, "tool_call", None, "f"), BlockDelta(0, 1, '{"x": 1}'), BlockStop(0, 1)]
 
 
 # candidates and ends
@@ -194,12 +187,8 @@ def test_a_finish_reason_in_every_event_ends_no_response(id: str | None) -> None
 @pytest.mark.parametrize(
     ("first", "second", "total", "several"),
     [
-        ("r1", "r1", 9, True),
-        ("r1", "r1", None, False),
-        (None, None, 9, True),
-        (None, None, 8, True),
-        (None, None, None, False),
-        ("r1", "r2", 10, True),
+        *(("r1", "r1", 9, True), ("r1", "r1", None, False), ("r1", "r2", 10, True)),
+        *((None, None, 9, True), (None, None, 8, True), (None, None, None, False)),
     ],
 )
 def test_a_second_response_is_rejected_if_its_figures_or_its_id_do_not_continue_the_first(
@@ -239,22 +228,18 @@ def test_an_array_of_events_is_a_stream() -> None:
 def test_code_searches_and_images_are_server_calls_and_results() -> None:
     failed = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "no", "id": "c"}}
     response = whole(CODE, failed, IMAGE, SEARCH, FOUND)
-    found = [
-        (type(block), block.tool, getattr(block, "is_error", None))
-        for block in response.choices[0].blocks
-        if isinstance(block, (ServerToolCall, ServerToolResult))
+    found = [block for block in response.choices[0].blocks if isinstance(block, ServerToolCall | ServerToolResult)]
+    assert [(type(block), block.tool) for block in found] == [
+        *(
+            (ServerToolCall, "code_execution"),
+            (ServerToolResult, "code_execution"),
+            (ServerToolResult, "code_execution"),
+        ),
+        *((ServerToolCall, "file_search"), (ServerToolResult, "file_search")),
     ]
-    assert found == [
-        (ServerToolCall, "code_execution", None),
-        (ServerToolResult, "code_execution", True),
-        (ServerToolResult, "code_execution", False),
-        (ServerToolCall, "file_search", None),
-        (ServerToolResult, "file_search", False),
-    ]
+    assert [block.is_error for block in found if isinstance(block, ServerToolResult)] == [True, False, False]
     assert response.calls == []
-    (block,) = whole(IMAGE).choices[0].blocks
-    assert isinstance(block, ServerToolResult)
-    assert block.tool == "image_generation"
+    assert [getattr(block, "tool", "") for block in whole(IMAGE).choices[0].blocks] == ["image_generation"]
 
 
 def test_supports_of_grounding_are_annotations_of_the_part_that_they_cite() -> None:

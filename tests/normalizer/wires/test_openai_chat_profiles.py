@@ -4,26 +4,102 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.normalizer.recorded.rows import Row, rows
-from tests.normalizer.wires.openai_chat_traits import Seen, chunks_of, of_body, of_stream
 from tests.support.decoding import decode_stream, shapes
 from tests.support.events import chat_body, chat_call, chunk, piece, sse
 from toolparity import normalize
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES, RECORDED, TRAITS
 
+Seen = dict[str, set[str]]
+
+
+def of_body(body: dict[str, Any]) -> Seen:
+    """The traits of a whole body."""
+    seen: Seen = defaultdict(set)
+    for choice in body.get("choices") or ():
+        message = choice.get("message") or {}
+        calls = message.get("tool_calls") or []
+        seen["ids"].update(call.get("id") or "" for call in calls)
+        _stop(seen, choice, called=bool(calls))
+        _reasoning(seen, message)
+    return seen
+
+
+def of_stream(chunks: list[dict[str, Any]]) -> Seen:
+    """The traits of a stream of chunks."""
+    seen: Seen = defaultdict(set)
+    indexes: list[Any] = []
+    pieces: dict[int, int] = defaultdict(int)
+    choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
+    called = any((choice.get("delta") or {}).get("tool_calls") for choice in choices)
+    for choice in choices:
+        _stop(seen, choice, called=called)
+        _reasoning(seen, choice.get("delta") or {})
+        for call in (choice.get("delta") or {}).get("tool_calls") or ():
+            function = call.get("function") or {}
+            if function.get("name"):
+                indexes.append(call.get("index"))
+                seen["ids"].add(call.get("id") or "")
+            pieces[len(indexes)] += bool(function.get("arguments"))
+    if indexes:
+        seen["indexes"].add(_numbering(indexes))
+        seen["arguments"].update("in pieces" if count > 1 else "at once" for count in pieces.values())
+    seen["usage"].update(set(_usage(chunks)) or {"none"})
+    return seen
+
+
+def chunks_of(text: str) -> list[dict[str, Any]]:
+    """The JSON objects of server-sent events, with or without their prefix."""
+    lines = (line.strip().removeprefix("data:").strip() for line in text.splitlines())
+    return [value for line in lines if line.startswith("{") and isinstance(value := json.loads(line), dict)]
+
+
+def _stop(seen: Seen, choice: dict[str, Any], *, called: bool) -> None:
+    if choice.get("finish_reason"):
+        seen["stops of calls" if called else "stops"].add(choice["finish_reason"])
+
+
+def _reasoning(seen: Seen, message: dict[str, Any]) -> None:
+    seen["reasoning"].update(
+        name for name in ("reasoning", "reasoning_content", "reasoning_details") if message.get(name)
+    )
+    content = message.get("content")
+    if isinstance(content, list) and any(part.get("type") == "thinking" for part in content):
+        seen["reasoning"].add("thinking in content")
+    if isinstance(content, str) and content.lstrip().startswith("<think>"):
+        seen["reasoning"].add("<think> in content")
+
+
+def _numbering(indexes: list[Any]) -> str:
+    if None in indexes:
+        return "missing"
+    if indexes == list(range(len(indexes))):
+        return "numbered"
+    return "all 0" if set(indexes) == {0} else ", ".join(map(str, indexes))
+
+
+def _usage(chunks: list[dict[str, Any]]) -> Iterator[str]:
+    for sent in chunks:
+        choices = sent.get("choices") or []
+        if (sent.get("x_groq") or {}).get("usage"):
+            yield "x_groq"
+        if any(choice.get("usage") for choice in choices):
+            yield "in the choice"
+        if sent.get("usage"):
+            ended = any(choice.get("finish_reason") for choice in choices)
+            yield "without choices" if not choices else "beside the stop word" if ended else "beside a delta"
+
+
 #: Words in the ids and files of recordings whose provider is "other" -> the provider.
 OTHERS = {
-    "azure": "azure",
-    "cerebras": "cerebras",
-    "cloudflare": "cloudflare",
-    "ollama": "ollama",
-    "together": "together",
-    "zai": "zai",
+    **{name: name for name in ("azure", "cerebras", "cloudflare", "ollama", "together", "zai")},
     "Fixtures/z/": "zai",
 }
 RECORDED_PROFILES = [
@@ -77,43 +153,22 @@ THOUGHT = chunk(reasoning_content="hm")
 END = chunk(finish="tool_calls")
 END_WITH_USAGE = END | {"choices": [END["choices"][0] | {"usage": USAGE}]}
 ONE, TWO = '{"x":1}', '{"x":2}'
+TWO_CALLS = [chunk(piece(0, f"function-call-{x[-2]}", "f", x)) for x in (ONE, TWO)]
+IN_PIECES = [piece(0, "193629320", "f", ""), piece(0, None, "", ONE[:5]), piece(0, None, "", ONE[5:])]
+ALL_INDEX_0 = [piece(0, "0", "f", ""), piece(0, "0", None, ONE), piece(0, "1", "f", ""), piece(0, "1", None, TWO)]
+OF_VLLM = [piece(0, "chatcmpl-tool-c9ZCzB9b9NikK5kjPBXpFG", "f", ""), piece(0, arguments="{}")]
+STOP = chunk(finish="stop")
 #: Streams after the threads that the profiles cite: provider, chunks, and the arguments of the calls of the response.
 STREAMS: list[tuple[str, list[dict[str, Any]], list[str]]] = [
     ("fireworks", [THOUGHT, chunk(finish="stop", content="ok"), LAST], []),
-    (
-        "google",
-        [chunk(piece(None, "call_297140", "f", ONE, extra_content={"google": {}})), chunk(finish="stop")],
-        [ONE],
-    ),
-    (
-        "google",
-        [*(chunk(piece(0, f"function-call-{x[-2]}", "f", x)) for x in (ONE, TWO)), chunk(finish="stop")],
-        [ONE, TWO],
-    ),
-    (
-        "lmstudio",
-        [chunk(piece(0, "193629320", "f", "")), *(chunk(piece(0, None, "", x)) for x in (ONE[:5], ONE[5:])), END],
-        [ONE],
-    ),
-    ("minimax", [chunk(content="<think>hm"), chunk(content="</think>ok"), chunk(finish="stop")], []),
+    ("google", [chunk(piece(None, "call_297140", "f", ONE, extra_content={"google": {}})), STOP], [ONE]),
+    ("google", [*TWO_CALLS, STOP], [ONE, TWO]),
+    ("lmstudio", [*map(chunk, IN_PIECES), END], [ONE]),
+    ("minimax", [chunk(content="<think>hm"), chunk(content="</think>ok"), STOP], []),
     ("moonshot", [THOUGHT, chunk(piece(0, "functions.f:0", "f", "{}")), END_WITH_USAGE], ["{}"]),
-    ("qwen", [chunk(content="ok"), chunk(finish="stop"), LAST], []),
-    (
-        "sglang",
-        [
-            *(THOUGHT, chunk(piece(0, "0", "f", "")), chunk(piece(0, "0", None, ONE))),
-            *(chunk(piece(0, "1", "f", "")), chunk(piece(0, "1", None, TWO)), END),
-        ],
-        [ONE, TWO],
-    ),
-    (
-        "vllm",
-        [
-            *(chunk(reasoning="hm"), chunk(piece(0, "chatcmpl-tool-c9ZCzB9b9NikK5kjPBXpFG", "f", ""))),
-            *(chunk(piece(0, arguments="{}")), END),
-        ],
-        ["{}"],
-    ),
+    ("qwen", [chunk(content="ok"), STOP, LAST], []),
+    ("sglang", [THOUGHT, *map(chunk, ALL_INDEX_0), END], [ONE, TWO]),
+    ("vllm", [chunk(reasoning="hm"), *map(chunk, OF_VLLM), END], ["{}"]),
 ]
 LLAMA_CPP = chat_body(chat_call("", "f", "{}"), reasoning_content="hm") | {"usage": USAGE}
 
@@ -134,12 +189,8 @@ def test_a_call_of_llama_cpp_without_an_id_is_read() -> None:
     assert shapes(normalize(LLAMA_CPP, "openai.chat")) == [("f", {}, "complete")]
 
 
-def test_every_profile_has_a_recording_or_a_stream() -> None:
-    built = {name for name, _, _ in STREAMS} | {"llama-cpp"}
-    assert PROFILES.keys() == set(RECORDED_PROFILES) | built
-
-
-def test_traits_are_known_and_have_a_source() -> None:
+def test_every_profile_has_a_recording_or_a_stream_and_known_traits_with_sources() -> None:
+    assert PROFILES.keys() == {*RECORDED_PROFILES, *(name for name, _, _ in STREAMS), "llama-cpp"}
     for profile in PROFILES.values():
         assert profile.traits.keys() <= TRAITS.keys()
         for trait in profile.traits.values():

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from tests.support.decoding import codes, ran
+from tests.support.decoding import codes, feed, ran
 from tests.support.events import grpc_event, grpc_output, grpc_response, tool_call
-from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
-from toolparity.normalizer.events import ChoiceStop
+from toolparity import Response, ServerToolCall, ServerToolResult, Text, ToolCall, normalize, select
+from toolparity.normalizer.events import BlockDelta, BlockStart, ChoiceStop
 
 ASSISTANT, TOOL = 2, 5
 SEARCH = 2
@@ -27,10 +27,7 @@ def read(streamed: bool, *outputs: dict[str, Any], **options: Any) -> Response:
     if not streamed:
         whole = [grpc_output(index, **output) for index, output in enumerate(outputs)]
         return normalize(grpc_response(*whole), "xai.grpc", **options)
-    decoder = StreamDecoder("xai.grpc", **options)
-    for index, output in enumerate(outputs):
-        decoder.feed(grpc_event(index, **output))
-    return decoder.finish()
+    return feed("xai.grpc", [grpc_event(index, **output) for index, output in enumerate(outputs)], **options)[0]
 
 
 @either
@@ -104,12 +101,15 @@ def test_of_several_answers_each_has_its_own_ids(streamed: bool) -> None:
     assert not read(streamed, running, ended, request={"n": 2}).complete
 
 
-def test_a_call_that_continues_elsewhere_grows_where_it_is_shown() -> None:
-    decoder = StreamDecoder("xai.grpc")
-    events = decoder.feed(grpc_event(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
-    events += decoder.feed(grpc_event(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
+def test_a_call_that_continues_elsewhere_grows_where_it_is_shown_and_an_end_names_its_choice() -> None:
+    parts = (TURIN[:7], TURIN[7:])
+    pieces = [grpc_event(at, tool_calls=[tool_call(text, "c1", "lookup")]) for at, text in enumerate(parts)]
+    _, events = feed("xai.grpc", pieces)
+    events = [event for event in events if isinstance(event, BlockStart | BlockDelta)]
     assert [type(event).__name__ for event in events] == ["BlockStart", "BlockDelta", "BlockDelta"]
     assert {event.key for event in events} == {0}  # type: ignore[union-attr]
+    _, events = feed("xai.grpc", [grpc_event(index, finish="REASON_STOP") for index in (1, 0)], request={"n": 2})
+    assert [event.choice for event in events if isinstance(event, ChoiceStop)] == [1, 0]
 
 
 @either
@@ -180,20 +180,10 @@ def test_fields_that_the_sdk_does_not_know_are_kept_inside_calls_too(streamed: b
 
 
 @either
-def test_what_an_output_of_role_tool_contains_beside_calls_is_kept(streamed: bool) -> None:
+def test_what_an_output_of_role_tool_contains_beside_calls_and_citations_without_words_are_kept(streamed: bool) -> None:
     for member in ("reasoning_content", "encrypted_content"):
         result, _ = read(streamed, {"role": TOOL, member: "kept"}, OUTPUT).choices[0].blocks
         assert result == ServerToolResult("", "", False, {"content": "", member: "kept"}, {"index": 0})
-
-
-@either
-def test_citations_of_an_output_without_words_are_kept(streamed: bool) -> None:
     response = read(streamed, {"citations": [chat_pb2.InlineCitation(id="1", start_index=0)]}, OUTPUT)
     assert response.choices[0].extra == {"outputs": {"0": {"citations": [{"id": "1"}]}}}
     assert response.choices[0].blocks == [Text("Sunny.", [], {"index": 1})]
-
-
-def test_the_end_of_a_choice_names_the_choice() -> None:
-    decoder = StreamDecoder("xai.grpc", request={"n": 2})
-    events = [event for index in (1, 0) for event in decoder.feed(grpc_event(index, finish="REASON_STOP"))]
-    assert [event.choice for event in events if isinstance(event, ChoiceStop)] == [1, 0]
