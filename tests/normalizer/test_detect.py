@@ -1,4 +1,4 @@
-"""A wire that the caller does not name is detected; a body of none or several is an error that names them."""
+"""A wire that the caller does not name is detected; what fits none or several, or no option, is an error by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.decoding import feed
 from tests.support.emit import LOOKUP, emit_body, emit_stream
-from tests.support.events import MESSAGE_START, delta_chunk
+from tests.support.events import MESSAGE_START, chat_call, delta_chunk
 from tests.support.wires import BYTE_WIRES, SSE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.cassettes.scripts import Say
@@ -21,15 +21,10 @@ wires = pytest.mark.parametrize("wire", SSE_WIRES)
 
 
 @wires
-def test_a_whole_body_is_detected(wire: str) -> None:
+def test_a_whole_body_is_detected_and_a_stream_by_its_first_event_also_as_a_body(wire: str) -> None:
     body = emit_body(wire, [Say("I look."), LOOKUP])
-    assert detect_body(body) == wire
-    assert detect_body(b"\n  " + body) == wire
+    assert detect_body(body) == detect_body(b"\n  " + body) == wire
     assert normalize(body) == normalize(body, wire)
-
-
-@wires
-def test_a_stream_is_detected_by_its_first_event_also_as_a_body(wire: str) -> None:
     frames = emit_stream(wire, [Say("I look."), LOOKUP])
     body = b"".join(frames)
     assert detect_body(body) == wire
@@ -65,20 +60,13 @@ def test_an_error_body_that_fits_several_wires_names_them(read: Any) -> None:
     assert caught.value.candidates == BYTE_WIRES
 
 
-@pytest.mark.parametrize(
-    ("body", "wires_of_it"),
-    [
-        ({"choices": [], "output": []}, ("openai.chat", "openai.responses")),
-        ({"type": "message", "content": [], "choices": []}, ("openai.chat", "anthropic.messages")),
-    ],
-)
-def test_a_body_that_fits_two_wires_is_an_error_that_names_both(
-    body: dict[str, Any], wires_of_it: tuple[str, ...]
-) -> None:
-    with pytest.raises(AmbiguousBody, match=": " + ", ".join(wires_of_it)) as caught:
-        normalize(body)
-    assert caught.value.candidates == wires_of_it
-    assert detect_body(json.dumps({**body, "object": "chat.completion"}).encode()) == "openai.chat"
+def test_a_body_that_fits_two_wires_is_an_error_that_names_both() -> None:
+    bodies: list[tuple[dict[str, Any], str]] = [({"output": []}, "openai.responses")]
+    for body, other in (*bodies, ({"type": "message", "content": []}, "anthropic.messages")):
+        with pytest.raises(AmbiguousBody, match=f": openai.chat, {other}") as caught:
+            normalize(body | {"choices": []})
+        assert caught.value.candidates == ("openai.chat", other)
+        assert detect_body(json.dumps(body | {"choices": [], "object": "chat.completion"}).encode()) == "openai.chat"
 
 
 @wires
@@ -123,12 +111,6 @@ def test_an_empty_stream_without_a_wire_is_a_typed_error_and_with_one_incomplete
     assert (response.complete, response.choices) == (False, [])
 
 
-@pytest.mark.parametrize("make", [lambda: normalize(b"{}", "openai.chats"), lambda: StreamDecoder("openai.chats")])
-def test_a_wire_that_does_not_exist_is_an_error_that_lists_those_that_do(make: Any) -> None:
-    with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses, anthropic\.messages, xai\.grpc"):
-        make()
-
-
 def test_an_error_of_google_names_its_wire_and_that_of_another_api_does_not() -> None:
     error: dict[str, Any] = {"code": 400, "message": "Bad.", "status": "INVALID_ARGUMENT"}
     body = json.dumps({"error": error}).encode()
@@ -138,3 +120,61 @@ def test_an_error_of_google_names_its_wire_and_that_of_another_api_does_not() ->
         assert (response.wire, response.error and response.error.type) == ("google.gemini", "INVALID_ARGUMENT")
     with pytest.raises(AmbiguousBody, match="several wires"):
         normalize({"error": {"code": 400, "message": "Bad."}})
+
+
+LOOKUP_TOOL = {"type": "function", "function": {"name": "lookup"}}
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+
+
+def undeclared(name: str, request: Any) -> bool:
+    body = {"choices": [{"index": 0, "message": {"tool_calls": [chat_call("a", name, "{}")]}}]}
+    return "unknown-tool" in [finding.code for finding in normalize(body, "openai.chat", request=request).findings]
+
+
+def test_tools_are_declared_by_their_definitions_or_their_names() -> None:
+    named = {"name": "lookup", "input_schema": {}}
+    for request in (
+        [LOOKUP_TOOL],
+        (LOOKUP_TOOL,),
+        ["lookup"],
+        {"lookup"},
+        ["other", LOOKUP_TOOL],
+        [named],
+        iter([LOOKUP_TOOL]),
+    ):
+        assert not undeclared("lookup", request)
+    assert undeclared("search", [LOOKUP_TOOL])
+
+
+@pytest.mark.parametrize("request_", [5, 1.5, object(), [5], ["lookup", None], b"5"])
+def test_another_value_as_a_request_is_a_typed_error(request_: Any) -> None:
+    with pytest.raises(MalformedBody, match="request has an unsupported type"):
+        undeclared("lookup", request_)
+
+
+@pytest.mark.parametrize(
+    ("tool", "declared"),
+    [
+        (SEARCH, False),
+        ({"type": "code_execution_20250825", "name": "web_search"}, False),
+        ({"type": "bash_20250124", "name": "web_search"}, True),
+        ({"type": "custom", "name": "web_search"}, True),
+        ({"name": "web_search", "input_schema": {}}, True),
+    ],
+)
+def test_a_hosted_tool_of_anthropic_is_not_declared_as_one_of_the_caller(tool: Any, declared: bool) -> None:
+    assert undeclared("web_search", {"tools": [tool]}) is not declared
+
+
+@pytest.mark.parametrize("wire", [[], {}, 5, "", "openai.chats"])
+def test_another_value_as_a_wire_is_a_typed_error_that_lists_the_wires(wire: Any) -> None:
+    for use in (lambda: normalize(b"{}", wire), lambda: normalize({}, wire), lambda: StreamDecoder(wire)):
+        with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses, anthropic\.messages, xai\.grpc"):
+            use()
+
+
+@pytest.mark.parametrize("wire", [*BYTE_WIRES, None])
+@pytest.mark.parametrize(("body", "what"), [(b"", "the body is empty"), (b" \n", "the body contains only white space")])
+def test_an_empty_body_is_an_error_that_names_the_reason(wire: str | None, body: bytes, what: str) -> None:
+    with pytest.raises(MalformedBody, match=what):
+        normalize(body, wire)

@@ -88,10 +88,8 @@ def test_arguments_without_a_text_are_written_compactly_with_a_finding() -> None
 @pytest.mark.parametrize(
     ("wire", "model"),
     [
-        ("openai.chat", ChatCompletion),
-        ("openai.responses", OpenAIResponse),
-        ("anthropic.messages", Message),
-        ("anthropic.messages", BetaMessage),
+        *(("openai.chat", ChatCompletion), ("openai.responses", OpenAIResponse)),
+        *(("anthropic.messages", model) for model in (Message, BetaMessage)),
         ("cohere.chat", cohere.V2ChatResponse),
     ],
 )
@@ -108,10 +106,8 @@ def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, 
 @pytest.mark.parametrize(
     ("wire", "union"),
     [
-        ("openai.chat", ChatCompletionChunk),
-        ("openai.responses", ResponseStreamEvent),
-        ("anthropic.messages", RawMessageStreamEvent),
-        ("anthropic.messages", BetaRawMessageStreamEvent),
+        *(("openai.chat", ChatCompletionChunk), ("openai.responses", ResponseStreamEvent)),
+        *(("anthropic.messages", union) for union in (RawMessageStreamEvent, BetaRawMessageStreamEvent)),
         ("cohere.chat", cohere.v2.V2ChatStreamResponse),
     ],
 )
@@ -157,9 +153,8 @@ def helper_events(wire: str) -> list[Any]:
         gemini = google.genai.Client(api_key="none", http_options=options)
         helper = gemini.interactions.create(model="m", input="?", stream=True)
     elif wire == "cohere.chat":
-        return list(
-            cohere.ClientV2("none", httpx_client=client(cohere, body)).chat_stream(model="m", messages=question)
-        )
+        co = cohere.ClientV2("none", httpx_client=client(cohere, body))
+        return list(co.chat_stream(model="m", messages=question))
     else:
         gpt = openai.OpenAI(api_key="none", http_client=client(openai, body))
         helper = gpt.responses.stream(model="m", input="?")
@@ -239,15 +234,15 @@ def run(program: str) -> str:
 
 def test_importing_the_normalizer_and_reading_json_wires_imports_no_sdk() -> None:
     sdks = {"openai", "anthropic", "xai_sdk", "google.protobuf", "google.genai", "pydantic"}
-    program = f"import sys, normalizer; print([*{ {*sdks, 'grpc', 'httpx', 'httpx2'} } & sys.modules.keys()])"
-    assert run(program) == "[]"
+    others = {*sdks, "grpc", "httpx", "httpx2"}
     program = (
-        "import sys, toolparity\n"
+        f"import sys, normalizer; print([*{others} & sys.modules.keys()])\n"
+        "import toolparity\n"
         f"for wire, body in { {wire: emit_body(wire, STEPS).decode() for wire in JSON_WIRES} }.items():\n"
         "    print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([*{sdks} & sys.modules.keys()])"
     )
-    assert run(program).split() == ["2"] * len(JSON_WIRES) + ["[]"]
+    assert run(program).split() == ["[]", *["2"] * len(JSON_WIRES), "[]"]
 
 
 @pytest.mark.parametrize("missing", ["xai_sdk", "google.protobuf"])

@@ -20,6 +20,7 @@ from tests.support import eventstream, thoroughness
 from tests.support.damage import garbled, grown, hurt, places, strings, subtrees, written
 from tests.support.decoding import feed
 from tests.support.emit import ANSWERS, EVENT_TYPE, emit_body, emit_stream, payload, scripted_call
+from tests.support.events import sse, step_delta, step_start
 from tests.support.wires import BYTE_WIRES, EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
 from toolparity.cassettes.scripts import Say
@@ -296,12 +297,8 @@ def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
 @pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
 def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:
     def pieces(number: int) -> list[bytes]:
-        step, delta = {"type": kind, "call_id": "a"}, {"type": kind, "result": piece}
-        events = [
-            {"event_type": "step.start", "index": 0, "step": step},
-            *({"event_type": "step.delta", "index": 0, "delta": delta} for _ in range(number)),
-        ]
-        return [framed("google.interactions", event) for event in events]
+        deltas = [step_delta(0, kind, result=piece)] * number
+        return [sse(event) for event in (step_start(0, {"type": kind, "call_id": "a"}), *deltas)]
 
     (block,) = streamed("google.interactions", pieces(3)).choices[0].blocks
     assert block.raw["result"] == piece * 3  # type: ignore[union-attr]

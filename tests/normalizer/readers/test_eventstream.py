@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.normalizer.readers.test_jsonseq import cut
+from tests.support.decoding import codes, feed
+from tests.support.events import block_start, block_stop, json_delta
 from tests.support.eventstream import event, exception, message
-from toolparity import Response, StreamDecoder, ToolCall, normalize
+from toolparity import Response, ToolCall, normalize
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import sniff
 from toolparity.normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
@@ -33,20 +36,12 @@ def flipped(body: bytes, at: int) -> bytes:
     return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
-def cut(body: bytes, size: int) -> list[bytes]:
-    return [body[at : at + size] for at in range(0, len(body), size)]
-
-
 USE = {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}
 EVENTS: list[dict[str, Any]] = [
     {"type": "message_start", "message": {"id": "r1", "type": "message", "role": "assistant", "content": []}},
-    {"type": "content_block_start", "index": 0, "content_block": USE},
-    {
-        "type": "content_block_delta",
-        "index": 0,
-        "delta": {"type": "input_json_delta", "partial_json": '{"city": "東京"}'},
-    },
-    {"type": "content_block_stop", "index": 0},
+    block_start(0, **USE),
+    json_delta(0, '{"city": "東京"}'),
+    block_stop(0),
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
     {"type": "message_stop"},
 ]
@@ -62,15 +57,8 @@ def read(*pieces: bytes, cap: int = CAP) -> tuple[list[tuple[Any, bytes]], list[
     return list(items), [code for code, _ in reader.problems]
 
 
-def decode(*pieces: bytes, wire: str | None = "anthropic.messages") -> Response:
-    decoder = StreamDecoder(wire)
-    for piece in pieces:
-        decoder.feed(piece)
-    return decoder.finish()
-
-
-def codes(response: Response) -> list[str]:
-    return [finding.code for finding in response.findings]
+def decode(*pieces: bytes, wire: Any = "anthropic.messages") -> Response:
+    return feed(wire, pieces)[0]
 
 
 def test_messages_split_at_any_place_have_the_same_payloads() -> None:
@@ -155,18 +143,15 @@ def test_nothing_is_read_after_a_wrong_prelude_as_its_length_cannot_be_trusted()
         assert read(body) == read(*cut(body, 1)) == ([(None, B)], ["undecodable-event"])
 
 
-@pytest.mark.parametrize("text", [b"x", "\u00e9".encode(), b"\xff"])
-def test_bytes_that_are_not_base64_are_reported(text: bytes) -> None:
-    items, problems = read(message(b'{"bytes": "' + text + b'"}'))
-    assert ([name for name, _ in items], problems) == (["error"], ["undecodable-event"])
-
-
-@pytest.mark.parametrize("payload", [b'{"x": ' + b"[" * 100_000, b'{"bytes": ' + b"[" * 100_000])
-def test_a_payload_nested_beyond_every_limit_is_passed_on_and_reported_by_the_wire(payload: bytes) -> None:
-    assert read(message(payload)) == ([(None, payload)], [])
-    response = decode(message(payload))
-    assert response.complete is False
-    assert "undecodable-event" in codes(response)
+def test_bytes_that_are_not_base64_are_reported_and_a_payload_nested_too_deep_by_the_wire() -> None:
+    for text in (b"x", "\u00e9".encode(), b"\xff"):
+        items, problems = read(message(b'{"bytes": "' + text + b'"}'))
+        assert ([name for name, _ in items], problems) == (["error"], ["undecodable-event"])
+    for member in (b"x", b"bytes"):
+        payload = b'{"' + member + b'": ' + b"[" * 100_000
+        assert read(message(payload)) == ([(None, payload)], [])
+        response = decode(message(payload))
+        assert (response.complete, "undecodable-event" in codes(response)) == (False, True)
 
 
 def test_a_message_that_is_not_whole_is_not_read() -> None:
@@ -175,22 +160,14 @@ def test_a_message_that_is_not_whole_is_not_read() -> None:
     assert (response.complete, codes(response)) == (False, ["unterminated-event", "stream-incomplete"])
 
 
-@pytest.mark.parametrize(
-    ("headers", "type"),
-    [
-        ({"message_type": "exception", "exception_type": "throttlingException"}, "throttlingException"),
-        ({"message_type": "error", "error_code": "internalServerException"}, "internalServerException"),
-    ],
-)
-def test_an_exception_is_an_error_of_its_type_with_all_its_members(headers: dict[str, str], type: str) -> None:
-    ((name, data),), problems = read(message(b'{"message": "m", "originalStatusCode": 500}', **headers))
-    assert (name, problems) == ("error", [])
-    assert json.loads(data) == {"error": {"type": type, "message": "m", "originalStatusCode": 500}}
-
-
-def test_an_exception_in_mid_stream_stops_the_calls_before_it() -> None:
-    exception = message(b"slow down", message_type="exception", exception_type="throttlingException")
-    response = decode(b"".join(map(wrapped, EVENTS[:4])) + exception)
+def test_an_exception_is_an_error_of_its_type_and_stops_the_calls_before_it() -> None:
+    slow_down = {"message_type": "exception", "exception_type": "throttlingException"}
+    for headers in (slow_down, {"message_type": "error", "error_code": "internalServerException"}):
+        ((name, data),), problems = read(message(b'{"message": "m", "originalStatusCode": 500}', **headers))
+        assert (name, problems) == ("error", [])
+        kind = list(headers.values())[1]
+        assert json.loads(data) == {"error": {"type": kind, "message": "m", "originalStatusCode": 500}}
+    response = decode(b"".join(map(wrapped, EVENTS[:4])) + message(b"slow down", **slow_down))
     assert response.error is not None
     assert (response.error.type, response.error.message) == ("throttlingException", "slow down")
     assert (response.complete, response.choices[0].blocks) == (False, [CALL])

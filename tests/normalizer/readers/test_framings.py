@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes
+from tests.support.decoding import codes, decode_stream
 from tests.support.emit import LOOKUP, emit_body, emit_stream
 from tests.support.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize, select
@@ -23,11 +23,8 @@ ERROR = b'{"error": {"type": "server_error", "message": "Down."}}'
 wires = pytest.mark.parametrize("wire", [wire for wire in SSE_WIRES if wire != "google.gemini"])
 
 
-def feed(wire: str | None, *pieces: Any) -> Response:
-    decoder = StreamDecoder(wire)
-    for piece in pieces:
-        decoder.feed(piece)
-    return decoder.finish()
+def feed(wire: Any, *pieces: Any) -> Response:
+    return decode_stream(wire, list(pieces))
 
 
 def cuts(body: bytes) -> list[list[bytes]]:
@@ -150,7 +147,7 @@ def test_what_is_neither_a_body_nor_a_stream_stays_a_typed_error(body: bytes) ->
         normalize(body, "openai.chat")
 
 
-def test_white_space_before_a_stream_is_not_kept() -> None:
+def test_white_space_before_a_stream_is_not_kept_and_each_stray_text_is_reported_once() -> None:
     decoder = StreamDecoder("openai.chat")
     for piece in [b"\n", b" \t", b"\r\n"] * 1000:
         decoder.feed(piece)
@@ -158,9 +155,7 @@ def test_white_space_before_a_stream_is_not_kept() -> None:
     for piece in emit_stream("openai.chat", STEPS):
         decoder.feed(piece)
     assert [call.id for call in decoder.finish().calls] == ["call_a"]
-
-
-def test_each_stray_text_is_reported_once() -> None:
+    # each stray text is reported once
     strays = [b"<p>%d</p>\n\n" % (number % 3) for number in range(9)]
     response = feed("openai.chat", *strays, *emit_stream("openai.chat", STEPS))
     messages = [finding.message for finding in response.findings if finding.code == "raw-text-in-stream"]

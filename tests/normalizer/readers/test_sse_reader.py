@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolparity import StreamDecoder
+from tests.support.decoding import decode_stream
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import RAW, SseReader, StreamEvent
 
@@ -29,6 +29,7 @@ def read(*pieces: bytes) -> tuple[list[StreamEvent], list[str]]:
 
 A, B = (None, b'{"a":1}'), (None, b'{"b":2}')
 DATA_A, DATA_B = b'data: {"a":1}\n', b'data: {"b":2}\n'
+JOINED = ["events-not-separated"]
 #: A stream -> its items and the codes of its problems.
 STREAMS: dict[str, tuple[bytes, list[StreamEvent], list[str]]] = {
     "newlines of all kinds": (b'data: {"a":1}\r\n\ndata: {"b":2}\n\r\n: note\r\rdata: {"a":1}\r\r', [A, B, A], []),
@@ -53,12 +54,12 @@ STREAMS: dict[str, tuple[bytes, list[StreamEvent], list[str]]] = {
     "a name between data": (
         b'data: {"typ\nevent: error\n' + DATA_A + b"\n",
         [(None, b'{"typ'), ("error", A[1])],
-        ["events-not-separated"],
+        JOINED,
     ),
     "names of events without blank lines": (
         b"event: a\n" + DATA_A + b"id: 7\nevent: b\n" + DATA_B + DATA_A + b"event: c\n\n",
         [("a", A[1]), ("b", B[1]), ("c", A[1])],
-        ["events-not-separated"],
+        JOINED,
     ),
     "other fields": (b"x-trace: 9\n" + DATA_A + b"took_ms: 4\n\n", [A], []),
     "characters": ('event: é\ndata: {"city": "東京 🗼"}\n\n'.encode(), [("é", '{"city": "東京 🗼"}'.encode())], []),
@@ -66,7 +67,7 @@ STREAMS: dict[str, tuple[bytes, list[StreamEvent], list[str]]] = {
     "two lines at the end": (
         b"event: tick\n" + DATA_B + b"\n" + DATA_A + DATA_B,
         [("tick", B[1]), A, B],
-        ["events-not-separated", "unterminated-event"],
+        [*JOINED, "unterminated-event"],
     ),
     **{
         f"text: {raw.decode()}": (DATA_A + b"\n" + raw + b"\n\n", [A, (RAW, raw)], ["raw-text-in-stream"])
@@ -90,22 +91,15 @@ def test_a_stream_has_the_same_items_wherever_it_is_cut(name: str) -> None:
             assert read(*pieces) == (items, codes), pieces
 
 
-def test_a_carriage_return_before_a_line_feed_is_one_newline_whatever_is_between_the_reads() -> None:
-    assert read(b"data: 1\r", b"", b"\ndata: 2\r", b"\n\r", b"", b"", b"\n") == ([(None, b"1\n2")], [])
-
-
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
-def test_a_last_event_without_its_blank_line_is_read_and_reported(end: bytes) -> None:
-    assert read(DATA_A + b"\n" + DATA_B.rstrip() + end) == ([A, B], ["unterminated-event"])
+def test_a_last_event_without_its_blank_line_is_read_and_reported() -> None:
+    for end in (b"", b"\n", b"\r\n", b"\r"):
+        assert read(DATA_A + b"\n" + DATA_B.rstrip() + end) == ([A, B], ["unterminated-event"])
 
 
 def test_a_decoder_takes_a_byte_order_mark_in_pieces_and_any_name_of_an_event() -> None:
     mark, named = b"\xef\xbb\xbf" + CHUNK, b"event: RAW\n" + CHUNK
     for body, at in [(mark, 1), (mark, 2), (mark, 3), (mark, 4), (named, 5)]:
-        decoder = StreamDecoder("openai.chat")
-        decoder.feed(body[:at])
-        decoder.feed(body[at:])
-        response = decoder.finish()
+        response = decode_stream("openai.chat", [body[:at], body[at:]])
         assert (response.text, response.error, response.complete) == ("hi", None, True)
 
 

@@ -5,27 +5,23 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.decoding import codes, shapes
 from tests.support.events import chat_body
-from tests.support.thoroughness import examples
 from toolparity import Response, normalize
 from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.model import Reasoning, Text
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response
-from toolparity.normalizer.textmode.dialect import WrittenCall
 from toolparity.normalizer.textmode.dialects import UnknownDialect
 
 F = ("f", {"a": 1}, "complete")
 G = ("g", {"b": "x"}, "complete")
 EMPTY: Any = ("f", {}, "complete")
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+INVOKED = '<function_calls>\n<invoke name="g">\n<parameter name="b">x</parameter>\n</invoke>\n</function_calls>'
 SENTENCES = [
     "I make a <tool_call> now:\n{0}\nDone.",
     "{0}\nThat was a <tool_call>\n of mine.",
@@ -37,11 +33,16 @@ TYPED = (
     '<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>\n'
     '<｜DSML｜parameter name="b" string="true">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>'
 )
+FENCED = (
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a": 1}\n```<｜tool▁call▁end｜>\n'
+    '<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{"b": "x"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+    "<｜end▁of▁sentence｜>"
+)
+DSML = re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED)
 BAD = ("f", None, "invalid")
 SEARCH = ("brave_search", {"query": "a (b)"}, "complete")
 NESTED = ("f", {"a": 1, "b": [2, {"c": None}]}, "complete")
 CODE = ("code_interpreter", {"code": "print(1)\n"}, "complete")
-INVOKED = '<function_calls>\n<invoke name="g">\n<parameter name="b">x</parameter>\n</invoke>\n</function_calls>'
 
 
 def read(text: str, dialect: str | None, **options: Any) -> Response:
@@ -65,8 +66,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("hermes", '<tool_call>{"name": "f", "arguments": "{}"}</tool_call>', [BAD]),
     ("hermes", '<tool_call>{"name": "f", "arguments": [1]}</tool_call>', [BAD]),
     ("hermes", '<tool_call>{"name": "f", "name": "g", "arguments": {}}</tool_call>', [("g", None, "invalid")]),
-    ("hermes", "<tool_call>\n</tool_call>", [("", None, "invalid")]),
-    ("hermes", "<tool_call>none of them</tool_call>", [("", None, "invalid")]),
+    *(("hermes", f"<tool_call>{text}</tool_call>", [("", None, "invalid")]) for text in ("\n", "none of them")),
     ("llama", '<|python_tag|>{"name":"f","parameters":{"a":1}}; {"name":"g","parameters":{"b":"x"}}', [F, G]),
     ("llama", '<|python_tag|>[{"name": "f", "arguments": {"a": 1}}]<|eom_id|>', [F]),
     ("llama", '<|python_tag|>brave_search.call(query="a (b)")<|eom_id|>', [SEARCH]),
@@ -81,14 +81,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("mistral", '[TOOL_CALLS][ {"name": "f", "arguments": {"a": 1}}]', [F]),
     ("mistral", "[TOOL_CALLS][{", [("", None, "invalid")]),
     ("deepseek", '<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜>', [F]),
-    (
-        "deepseek",
-        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n"
-        '```json\n{"a": 1}\n```<｜tool▁call▁end｜>\n'
-        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{"b": "x"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
-        "<｜end▁of▁sentence｜>",
-        [F, G],
-    ),
+    ("deepseek", FENCED, [F, G]),
     ("deepseek", "<｜tool▁call▁begin｜>f<｜tool▁call▁end｜>", [("", None, "invalid")]),
     ("deepseek", '<｜tool▁call▁begin｜>f<｜tool▁sep｜>```json\n{"a": 1}\n```<｜tool▁call▁end｜>', [F]),
     ("kimi", '<|tool_call_begin|>f:12<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>', [F]),
@@ -107,8 +100,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("invoke", INVOKED, [G]),
     ("invoke", INVOKED.replace("function_calls", "minimax:tool_call"), [G]),
     ("dsml", TYPED, [("f", {"a": 1, "b": "1"}, "complete")]),
-    ("dsml", re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED), [G]),
-    ("dsml", re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED).replace("function_calls", "tool_calls"), [G]),
+    *(("dsml", text, [G]) for text in (DSML, DSML.replace("function_calls", "tool_calls"))),
     ("invoke", prefixed(INVOKED), [G]),
     ("invoke", '<function_calls>\n<invoke name="f">\n{"a": 1}\n</invoke>\n</function_calls>', [F]),
     ("invoke", '<invoke name="f"></invoke>', [EMPTY]),
@@ -182,27 +174,14 @@ def test_a_spelling_is_read_and_its_dialect_is_detected(dialect: str, text: str,
         assert response.choices[0].extra["text_mode"]["dialect"] == dialect
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "llama", "mistral", "deepseek", "kimi"])
-@pytest.mark.parametrize(
-    "value", ['"}', '\\"}', "\\", '\\\\"]}', '{"a": "', "}{", ',]"', "</tool_call>", "<|tool_call_end|>"]
-)
-def test_escaped_characters_of_json_are_not_structure(dialect: str, value: str) -> None:
-    given = {value: value, "b": [{"c": value}]}
-    call = WrittenCall("functions.f:0", "f", given, json.dumps(given))
-    assert shapes(read(f"{DIALECTS[dialect].write_calls([call])} done", dialect)) == [("f", given, "complete")]
+LISTED = '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}'
 
 
 @pytest.mark.parametrize(
     ("dialect", "text", "expected", "rest", "code"),
     [
-        (
-            "mistral",
-            '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}] {"note": 1}',
-            [F],
-            ' {"note": 1}',
-            "call-in-text",
-        ),
-        ("mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}; done', [F], "; done", "closer-missing"),
+        ("mistral", f'{LISTED}] {{"note": 1}}', [F], ' {"note": 1}', "call-in-text"),
+        ("mistral", f"{LISTED}; done", [F], "; done", "closer-missing"),
         ("lfm2", "<|tool_call_start|>[f(a=1) g]<|tool_call_end|>", [BAD], "g]<|tool_call_end|>", "call-in-text"),
         ("lfm2", "<|tool_call_start|>[f(a=1)] done", [F], "done", "closer-missing"),
         ("invoke", f"{INVOKED}\n</function_calls> done", [G], "\n</function_calls> done", "call-in-text"),
@@ -226,12 +205,9 @@ def test_text_beside_markup_stays_text(dialect: str, text: str, expected: list[A
 def test_ids_of_a_dialect_are_kept_and_others_are_always_the_same() -> None:
     kimi = '<|tool_call_begin|>functions.f:3<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
     mistral = '[TOOL_CALLS][{"name": "f", "arguments": {}, "id": "abcdefghi"}]'
-    for dialect, text, id in (
-        ("kimi", kimi, "functions.f:3"),
-        ("mistral", mistral, "abcdefghi"),
-        ("mistral", "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "abc"),
-    ):
-        assert [call.id for call in read(text, dialect).calls] == [id]
+    assert [call.id for call in read(kimi, "kimi").calls] == ["functions.f:3"]
+    for text, id in ((mistral, "abcdefghi"), ("[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "abc")):
+        assert [call.id for call in read(text, "mistral").calls] == [id]
     first, second = ([call.id for call in read("<tool:f></tool:f>" * 2, "tool-xml").calls] for _ in range(2))
     assert first == second
     assert len(set(first)) == 2
@@ -344,15 +320,3 @@ def test_an_unknown_dialect_a_wrong_limit_and_a_malformed_tool_are_refused() -> 
             read("", "hermes", limit=limit)
     with pytest.raises(MalformedBody):
         read("", "hermes", tools=[5])
-
-
-@examples(400)
-@given(
-    st.text(" \n<>/|[]{}&;=.abto｜\xa0\x1c", max_size=12),
-    st.sampled_from(["", "[TOOL_CALLS]", "to=functions.", "&lt;", "<t", "</p", "<|", "</TOOLCALL>", "functools["]),
-    st.text(" {[<", max_size=3),
-)
-def test_the_cheap_search_for_hints_misses_none(before: str, hint: str, after: str) -> None:
-    text = before + hint + after
-    module = import_module("toolparity.normalizer.textmode.detect")  # the package has the function under this name
-    assert module._has_hint(text) == (module._HINTS.search(text) is not None or module._PHI in text)

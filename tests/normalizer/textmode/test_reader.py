@@ -224,19 +224,35 @@ def test_an_asynchronous_source_is_closed_at_the_limit(closers: str) -> None:
     assert source.taken == len(ONE["tool-xml"]) + 1 + len("<tool:f>")
 
 
-@pytest.mark.parametrize("error", [UserCancelled("Escape"), ToolLimitReached("of another"), asyncio.CancelledError()])
-def test_an_asynchronous_source_is_closed_at_an_error_of_the_callback(error: BaseException) -> None:
-    source = Source(ONE["tool-xml"], "aclose")
+class Bytes(list[bytes]):
+    """A synchronous source that counts how often it is closed."""
 
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+ERRORS = [UserCancelled("Escape"), ToolLimitReached("of another"), asyncio.CancelledError(), KeyboardInterrupt()]
+
+
+@pytest.mark.parametrize("error", [*ERRORS, ZeroDivisionError()], ids=lambda error: type(error).__name__)
+def test_an_error_of_the_callback_closes_the_source_and_is_raised(error: BaseException) -> None:
     def show(event: Event) -> None:
         raise error
 
     async def run() -> None:
-        with pytest.raises(type(error)):
+        with pytest.raises(type(error)) as raised:
             await aread_stream(source, TextReader("tool-xml", StreamDecoder("openai.chat")), on_event=show)
+        assert raised.value is error
 
-    asyncio.run(run())
-    assert source.closed == 1
+    source, plain = Source(ONE["tool-xml"], "aclose"), Bytes([sse(chunk(content=ONE["tool-xml"]))])
+    if not isinstance(error, KeyboardInterrupt):
+        asyncio.run(run())
+        assert source.closed == 1
+    with pytest.raises(type(error)) as raised:
+        read_stream(plain, TextReader("tool-xml", StreamDecoder("openai.chat")), on_event=show)
+    assert (raised.value, plain.closed) == (error, 1)
 
 
 @pytest.mark.parametrize("awaited", [True, False])
