@@ -62,10 +62,13 @@ def test_a_refused_tool_is_printed_with_its_place_in_the_file_and_the_source() -
     assert others == ["anthropic.messages: 1 of 2 tools refused", "ollama.chat: 0 of 2 tools refused"]
 
 
-def test_without_a_wire_all_targets_check_the_tools() -> None:
+def test_without_a_wire_all_targets_check_the_tools_and_an_empty_list_is_nothing_to_check() -> None:
     result = _run("-", document=[_PLAIN])
     assert result.exit_code == exits.ALL_WELL
     assert result.output.splitlines() == [f"{target}: 0 of 1 tools refused" for target in TARGETS]
+    result = _run("-", "--wire", "openai.chat", document={"tools": []})
+    assert result.output.splitlines() == ["openai.chat: 0 of 0 tools refused"]
+    assert result.exit_code == exits.NOTHING_RAN
 
 
 def test_json_lines_have_the_members_of_a_violation() -> None:
@@ -80,12 +83,6 @@ def test_strict_checks_every_tool_as_strict() -> None:
     result = _run("-", "--wire", "openai.chat", "--strict", document=[_PLAIN])
     assert "additionalProperties is missing" in result.output
     assert result.exit_code == exits.FAILED
-
-
-def test_an_empty_list_of_tools_is_nothing_to_check() -> None:
-    result = _run("-", "--wire", "openai.chat", document={"tools": []})
-    assert result.output.splitlines() == ["openai.chat: 0 of 0 tools refused"]
-    assert result.exit_code == exits.NOTHING_RAN
 
 
 def test_all_pages_of_an_mcp_server_are_checked(tmp_path: Path) -> None:

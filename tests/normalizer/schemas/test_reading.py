@@ -11,6 +11,7 @@ from toolparity.schemas import read_tools
 
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 _FLAT = {"name": "weather", "description": "of a city"}
+_GEMINI, _SPEC = _FLAT | {"parametersJsonSchema": _SCHEMA}, _FLAT | {"inputSchema": {"json": _SCHEMA}}
 
 
 @pytest.mark.parametrize(
@@ -21,16 +22,8 @@ _FLAT = {"name": "weather", "description": "of a city"}
         ({"functions": [{**_FLAT, "parameters": _SCHEMA}]}, "/functions/0", "/parameters"),
         ([{**_FLAT, "input_schema": _SCHEMA}], "/0", "/input_schema"),
         ({"result": {"tools": [{**_FLAT, "inputSchema": _SCHEMA}]}}, "/result/tools/0", "/inputSchema"),
-        (
-            {"tools": [{"functionDeclarations": [{**_FLAT, "parametersJsonSchema": _SCHEMA}]}]},
-            "/tools/0/functionDeclarations/0",
-            "/parametersJsonSchema",
-        ),
-        (
-            {"toolConfig": {"tools": [{"toolSpec": {**_FLAT, "inputSchema": {"json": _SCHEMA}}}]}},
-            "/toolConfig/tools/0/toolSpec",
-            "/inputSchema/json",
-        ),
+        ({"tools": [{"functionDeclarations": [_GEMINI]}]}, "/tools/0/functionDeclarations/0", "/parametersJsonSchema"),
+        ({"toolConfig": {"tools": [{"toolSpec": _SPEC}]}}, "/toolConfig/tools/0/toolSpec", "/inputSchema/json"),
         ({**_FLAT, "parameters": _SCHEMA}, "", "/parameters"),
     ],
 )  # fmt: skip
@@ -62,13 +55,11 @@ def test_hosted_tools_are_left_out_and_a_tool_without_parameters_is_kept() -> No
     assert (tool.definition.name, tool.definition.parameters, tool.definition.strict) == ("now", None, True)
 
 
-@pytest.mark.parametrize("document", [None, {}, "tools", [{"type": "web_search"}], {"messages": [{"name": "a"}]}])
-def test_a_document_without_a_definition_is_an_error(document: Any) -> None:
-    with pytest.raises(MalformedBody, match="no tool definition"):
-        read_tools(document)
-
-
-def test_an_empty_list_of_tools_has_no_definition() -> None:
+def test_a_document_without_a_definition_is_an_error_and_an_empty_list_of_tools_has_none() -> None:
+    without: list[Any] = [None, {}, "tools", [{"type": "web_search"}], {"messages": [{"name": "a"}]}]
+    for document in without:
+        with pytest.raises(MalformedBody, match="no tool definition"):
+            read_tools(document)
     nothing: dict[str, Any] = {"tools": []}
     gemini: dict[str, Any] = {"tools": [{"functionDeclarations": []}]}
     documents: list[Any] = [[], nothing, {"result": nothing}, gemini, {"messages": [], **nothing}]

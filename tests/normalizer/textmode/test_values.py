@@ -15,48 +15,31 @@ from toolparity.normalizer.conversation import Request, ToolDefinition
 from toolparity.normalizer.textmode import read_response
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "count": {"type": "integer"},
-        "ratio": {"type": "number"},
-        "deep": {"type": "boolean"},
-        "paths": {"type": "array", "items": {"type": "string"}},
-        "lines": {"type": "array", "items": {"type": "integer"}},
-        "options": {"type": "object"},
-        "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-        "either": {"type": ["string", "integer"]},
-        "named": {"$ref": "#/$defs/Count"},
-        "lost": {"$ref": "https://elsewhere.example/schema"},
-        "open": {},
-        "size": {"enum": [1, 2, None]},
-        "unit": {"enum": ["1", "2"]},
-        "fixed": {"const": True},
-        "whole": {"allOf": [{"$ref": "#/$defs/Count"}], "default": 1},
-    },
-    "$defs": {"Count": {"type": "integer"}},
+TEXT, COUNT, REFERENCE = {"type": "string"}, {"type": "integer"}, {"$ref": "#/$defs/Count"}
+BIG = -12345678901234567890
+TEXTS = ["5", "true", '{"a": 1}', " spaced ", "&lt;b&gt; &amp;", ""]
+#: Parameter -> its schema, and texts with their values.
+VALUES: dict[str, tuple[dict[str, Any], list[tuple[str, Any]]]] = {
+    "text": (TEXT, [(text, text) for text in TEXTS]),
+    "count": (COUNT, [("5", 5), (" 5\n", 5), (str(BIG), BIG), ("5.0", 5.0)]),
+    "ratio": ({"type": "number"}, [("0.5", 0.5), ("5", 5)]),
+    "deep": ({"type": "boolean"}, [("true", True), ("False", False)]),
+    "paths": ({"type": "array", "items": TEXT}, [("a.txt", ["a.txt"]), ('["a.txt", "b"]', ["a.txt", "b"])]),
+    "lines": ({"type": "array", "items": COUNT}, [("3", [3])]),
+    "options": ({"type": "object"}, [('{"a": [1]}', {"a": [1]})]),
+    "maybe": ({"anyOf": [COUNT, {"type": "null"}]}, [("null", None), ("None", None), ("7", 7)]),
+    "either": ({"type": ["string", "integer"]}, [("7", "7")]),
+    "named": (REFERENCE, [("7", 7)]),
+    "lost": ({"$ref": "https://elsewhere.example/schema"}, [("7", "7")]),
+    "open": ({}, [("7", "7")]),
+    "size": ({"enum": [1, 2, None]}, [("2", 2), ("null", None)]),
+    "unit": ({"enum": ["1", "2"]}, [("2", "2")]),
+    "fixed": ({"const": True}, [("true", True)]),
+    "whole": ({"allOf": [REFERENCE], "default": 1}, [("7", 7)]),
 }
+PROPERTIES = {name: schema for name, (schema, _) in VALUES.items()}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": PROPERTIES, "$defs": {"Count": COUNT}}
 TOOLS = [{"name": "f", "parameters": SCHEMA}]
-#: Parameter -> texts and their values.
-VALUES: dict[str, list[tuple[str, Any]]] = {
-    "text": [(text, text) for text in ("5", "true", '{"a": 1}', " spaced ", "&lt;b&gt; &amp;", "")],
-    "count": [("5", 5), (" 5\n", 5), ("-12345678901234567890", -12345678901234567890), ("5.0", 5.0)],
-    "ratio": [("0.5", 0.5), ("5", 5)],
-    "deep": [("true", True), ("False", False)],
-    "paths": [("a.txt", ["a.txt"]), ('["a.txt", "b.txt"]', ["a.txt", "b.txt"])],
-    "lines": [("3", [3])],
-    "options": [('{"a": [1]}', {"a": [1]})],
-    "maybe": [("null", None), ("None", None), ("7", 7)],
-    "either": [("7", "7")],
-    "named": [("7", 7)],
-    "lost": [("7", "7")],
-    "open": [("7", "7")],
-    "size": [("2", 2), ("null", None)],
-    "unit": [("2", "2")],
-    "fixed": [("true", True)],
-    "whole": [("7", 7)],
-}
 
 
 def read(*parameters: tuple[str, str], tools: Any = TOOLS) -> Response:
@@ -67,7 +50,7 @@ def read(*parameters: tuple[str, str], tools: Any = TOOLS) -> Response:
 
 @pytest.mark.parametrize("key", VALUES)
 def test_a_value_has_its_declared_type(key: str) -> None:
-    for text, value in VALUES[key]:
+    for text, value in VALUES[key][1]:
         response = read((key, text))
         assert only(response).arguments == {key: value}
         assert type(only(response).arguments[key]) is type(value)  # type: ignore[index]
@@ -75,20 +58,21 @@ def test_a_value_has_its_declared_type(key: str) -> None:
         assert "parameter-mistyped" not in codes(response)
 
 
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        *(("count", text) for text in ("five", "5.5", "true", "", "1e999", "NaN", "[5]", "0x5", "5 6")),
-        *(("ratio", text) for text in ("Infinity", "1,5", '"1"')),
-        *(("deep", text) for text in ("yes", "1", "TRUE", "")),
-        *(("options", text) for text in ("{'a': 1}", "[1]", "none")),
-    ],
-)
-def test_a_value_of_another_type_is_kept_as_text_and_reported(key: str, text: str) -> None:
-    response = read((key, text))
-    assert (only(response).arguments, only(response).status) == ({key: text}, "complete")
-    (message,) = [finding.message for finding in response.findings if finding.code == "parameter-mistyped"]
-    assert key in message
+MISTYPED = {
+    "count": ("five", "5.5", "true", "", "1e999", "NaN", "[5]", "0x5", "5 6"),
+    "ratio": ("Infinity", "1,5", '"1"'),
+    "deep": ("yes", "1", "TRUE", ""),
+    "options": ("{'a': 1}", "[1]", "none"),
+}
+
+
+@pytest.mark.parametrize("key", MISTYPED)
+def test_a_value_of_another_type_is_kept_as_text_and_reported(key: str) -> None:
+    for text in MISTYPED[key]:
+        response = read((key, text))
+        assert (only(response).arguments, only(response).status) == ({key: text}, "complete")
+        (message,) = [finding.message for finding in response.findings if finding.code == "parameter-mistyped"]
+        assert key in message
 
 
 def test_a_list_is_a_parameter_that_is_repeated_or_written_in_the_singular() -> None:
@@ -114,14 +98,11 @@ def test_undeclared_values_are_text_and_repeated_ones_are_lists() -> None:
         assert only(read(("p", "a"), ("p", "b"), tools=tools)).arguments == {"p": ["a", "b"]}
 
 
-@pytest.mark.parametrize("key", ["text", "count", "options"])
-def test_a_repeated_parameter_that_is_not_a_list_is_ambiguous(key: str) -> None:
-    response = read((key, "1"), (key, "2"))
-    assert (only(response).status, only(response).arguments) == ("invalid", None)
-    assert "markup-ambiguous" in codes(response)
-
-
-def test_an_undeclared_parameter_is_ambiguous_unless_the_tool_accepts_any() -> None:
+def test_a_repeated_parameter_that_is_not_a_list_and_an_undeclared_one_are_ambiguous() -> None:
+    for key in ("text", "count", "options"):
+        response = read((key, "1"), (key, "2"))
+        assert (only(response).status, only(response).arguments) == ("invalid", None)
+        assert "markup-ambiguous" in codes(response)
     parameters = [("text", "a"), ("other", "b")]
     response = read(*parameters)
     assert only(response).status == "invalid"
@@ -138,15 +119,11 @@ def test_one_line_break_at_each_end_is_layout() -> None:
 
 
 def test_tools_are_accepted_in_any_form() -> None:
-    message = chat_pb2.GetCompletionsRequest(
-        tools=[chat_pb2.Tool(function=chat_pb2.Function(name="f", parameters=json.dumps(SCHEMA)))]
-    )
+    tool = chat_pb2.Tool(function=chat_pb2.Function(name="f", parameters=json.dumps(SCHEMA)))
+    message = chat_pb2.GetCompletionsRequest(tools=[tool])
     chat = {"tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]}
     forms = [
-        TOOLS,
-        chat,
-        json.dumps(chat),
-        json.dumps(chat).encode(),
+        *(TOOLS, chat, json.dumps(chat), json.dumps(chat).encode()),
         {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]},
         {"tools": [{"name": "f", "input_schema": SCHEMA}]},
         {"functions": [{"name": "f", "parameters": SCHEMA}]},

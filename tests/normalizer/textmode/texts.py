@@ -19,12 +19,7 @@ from toolparity.normalizer.textmode.scanner import Scanner
 #: The pieces that each dialect's markup is made of, and of which a broken one is.
 TOKENS: dict[str, list[str]] = {
     "tool-xml": [
-        "<tool:f>",
-        "</tool:f>",
-        "<param:a>",
-        "</param:a>",
-        "<param:b>",
-        "</param:b>",
+        *("<tool:f>", "</tool:f>", "<param:a>", "</param:a>", "<param:b>", "</param:b>"),
         *("<tool:g>", "</tool:g>", "<tool:g/>", "<tool:f\t>", "<tool:f\n>", "<param:a />"),
     ],
     "invoke": [
@@ -52,26 +47,12 @@ TOKENS: dict[str, list[str]] = {
         *("<|eom_id|>", "print(1)", '{"name"', "}", "["),
     ],
     "mistral": [
-        *(
-            "[TOOL_CALLS]",
-            "f",
-            "[ARGS]",
-            '{"a": "[TOOL_CALLS]"}',
-            '[{"name": "f", "arguments": {}}]',
-            "[CALL_ID]",
-            "x1",
-        ),
-        *("{", "}", "[", "]", ",", '{"name": "f"}', "</s>"),
+        *("[TOOL_CALLS]", "f", "[ARGS]", '{"a": "[TOOL_CALLS]"}', '[{"name": "f", "arguments": {}}]', "[CALL_ID]"),
+        *("x1", "{", "}", "[", "]", ",", '{"name": "f"}', "</s>"),
     ],
     "deepseek": [
-        *(
-            "<｜tool▁calls▁begin｜>",
-            "<｜tool▁calls▁end｜>",
-            "<｜tool▁call▁begin｜>",
-            "<｜tool▁call▁end｜>",
-            "<｜tool▁sep｜>",
-        ),
-        *("function", "f", '{"a": 1}', "\n```json\n", "\n```", '{"a"', "{"),
+        *("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
+        *("<｜tool▁sep｜>", "function", "f", '{"a": 1}', "\n```json\n", "\n```", '{"a"', "{"),
     ],
     "kimi": [
         *("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tool_call_begin|>", "<|tool_call_end|>"),
@@ -79,14 +60,18 @@ TOKENS: dict[str, list[str]] = {
         *("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
     ],
     "harmony": [
+        *("<|start|>assistant", "<|channel|>commentary to=functions.f", " <|constrain|>json", "<|message|>"),
         *(
-            "<|start|>assistant",
-            "<|channel|>commentary to=functions.f",
-            " <|constrain|>json",
-            "<|message|>",
             "<|call|>",
+            '{"a": 1}',
+            '{"a"',
+            "}",
+            "<|end|>",
+            " to=functions.g",
+            "<|channel|>analysis",
+            "<|return|>",
+            "print(1)",
         ),
-        *('{"a": 1}', '{"a"', "}", "<|end|>", " to=functions.g", "<|channel|>analysis", "<|return|>", "print(1)"),
         "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>",
     ],
 }
@@ -106,17 +91,8 @@ def page_calls() -> dict[str, str]:
 OPENINGS = {name: re.split(r'(?<=[">])a(?=["<\]])', call)[0] for name, call in page_calls().items()}
 for _name, _call in page_calls().items():
     if _name not in TOKENS:
-        _tags = re.findall(r"<[^<>]*>|[^<>]+|[<>]", _call)
-        TOKENS[_name] = [
-            *_tags,
-            OPENINGS[_name],
-            _call[: len(_call) // 2],
-            _call[len(_call) // 2 :],
-            '"',
-            "}",
-            "]",
-            ")",
-        ]
+        _tags, _half = re.findall(r"<[^<>]*>|[^<>]+|[<>]", _call), len(_call) // 2
+        TOKENS[_name] = [*_tags, OPENINGS[_name], _call[:_half], _call[_half:], '"', "}", "]", ")"]
 #: What is between them, and what is not markup though it looks so.
 COMMON = [
     *(" ", "\n", "\n\n", "words", "a < b", "<", "</", "`", "```\n", "\n```", "~~~", "é🌊", "<think>", "</think>", '"'),
