@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -34,7 +35,7 @@ class Client:
     """A connection to the provider."""
 
     def __init__(self, base_url: str, api_key: str, timeout: float = 60.0) -> None:
-        self._http = httpx2.Client(base_url=base_url, headers=_authorized(api_key), timeout=timeout)
+        self._http = httpx2.Client(base_url=base_url, headers={"authorization": f"Bearer {api_key}"}, timeout=timeout)
 
     def reply(self, body: dict[str, Any]) -> Reply:
         """Return a whole reply. Raises ToyError."""
@@ -61,31 +62,20 @@ class AsyncClient:
     """`Client` for asynchronous programs."""
 
     def __init__(self, base_url: str, api_key: str, timeout: float = 60.0) -> None:
-        self._http = httpx2.AsyncClient(base_url=base_url, headers=_authorized(api_key), timeout=timeout)
+        self._client = Client(base_url, api_key, timeout)
 
     async def reply(self, body: dict[str, Any]) -> Reply:
         """Return a whole reply. Raises ToyError."""
-        response = await self._http.post("replies", json=body)
-        _check(response)
-        return Reply(response.content)
+        return await asyncio.to_thread(self._client.reply, body)
 
     async def events(self, body: dict[str, Any]) -> AsyncIterator[Event]:
         """Yield the events of a reply. Raises ToyError."""
-        async with self._http.stream("POST", "replies", json=body) as response:
-            if response.status_code >= 400:
-                await response.aread()
-            _check(response)
-            async for line in response.aiter_lines():
-                if line.startswith("data: "):
-                    yield _event(line)
+        for event in await asyncio.to_thread(list, self._client.events(body)):
+            yield event
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._http.aclose()
-
-
-def _authorized(api_key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {api_key}"}
+        await asyncio.to_thread(self._client.close)
 
 
 def _event(line: str) -> Event:

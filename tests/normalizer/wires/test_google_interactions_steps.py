@@ -70,8 +70,7 @@ STEPS: list[Step] = [
         {"type": "thought", "signature": SIGNED, "summary": [_text("Two cities.")]},
         {"type": "thought"},
         [
-            {"type": "thought_summary", "content": _text("Two ")},
-            {"type": "thought_signature", "signature": ""},
+            *({"type": "thought_summary", "content": _text("Two ")}, {"type": "thought_signature", "signature": ""}),
             {"type": "thought_summary", "content": _text("cities.")},
             {"type": "thought_signature", "signature": SIGNED},
         ],
@@ -79,27 +78,21 @@ STEPS: list[Step] = [
     (
         {"type": "model_output", "content": [_text("So.") | {"annotations": [CITATION]}, IMAGE, _text("Done.")]},
         {"type": "model_output"},
-        [
-            *(_text("So"), _text("."), {"type": "text_annotation_delta", "annotations": [CITATION]}),
-            *(IMAGE, _text("Done.")),
-        ],
+        [_text("So"), _text("."), {"type": "text_annotation_delta", "annotations": [CITATION]}, IMAGE, _text("Done.")],
     ),
     (CALL, CALL | {"arguments": {}}, [{"type": "arguments_delta", "arguments": t} for t in ('{"city":', '"Oslo"}')]),
     _server_call("code_execution", {"code": "1", "language": "python"}),
-    _server_call("google_search", {"queries": ["q"]}),
-    _server_call("google_maps", {"queries": ["q"]}),
+    *(_server_call(tool, {"queries": ["q"]}) for tool in ("google_search", "google_maps")),
     _server_call("retrieval", {"queries": ["q"]}, retrieval_type="rag_store"),
     _server_call("tool_search", {"function_names": ["f"]}),
     _server_call("url_context", {"urls": ["https://x.test"]}),
-    _server_call("file_search"),
-    _server_call("processing"),
+    *map(_server_call, ("file_search", "processing")),
     _server_call("mcp_server_tool", {"a": 1}, name="n", server_name="m"),
     _server_result("code_execution", "1"),
     _server_result("file_search", [{}]),
     _server_result("google_maps", [{"places": []}]),
     _server_result("google_search", [{"search_suggestions": "s"}]),
-    _server_result("processing", None),
-    _server_result("retrieval", None),
+    *(_server_result(tool, None) for tool in ("processing", "retrieval")),
     _server_result("tool_search", [{"type": "function", "name": "f"}]),
     _server_result("url_context", [{"url": "https://x.test", "status": "success"}]),
     _server_result("mcp_server_tool", {"text": "r"}),
@@ -157,19 +150,17 @@ def _present(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_function_call_with_its_result_in_the_same_interaction_has_run() -> None:
-    result = {"type": "function_result", "call_id": "c", "name": "f", "result": "r"}
-    response = whole(CALL, result, {"type": "model_output", "content": [_text("So.")]})
+    response = whole(CALL, RESULT, {"type": "model_output", "content": [_text("So.")]})
     assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall, ServerToolResult, Text]
     assert codes(response) == ["answered-call"]
 
 
-def test_the_input_of_a_fetched_interaction_is_kept_beside_the_answer() -> None:
+def test_the_input_of_a_fetched_interaction_and_an_error_of_an_output_are_kept() -> None:
     given = {"type": "user_input", "content": [_text("Weather?")]}
     response = whole(given, {"type": "model_output", "content": [_text("Fine.")]})
     assert (response.text, response.extra["steps"]) == ("Fine.", [given])
 
-
-def test_an_error_of_an_output_is_the_error_of_the_response() -> None:
+    # an error of an output is the error of the response
     response = whole({"type": "model_output", "error": {"code": 13, "message": "internal"}})
     assert response.error is not None
     assert (response.error.message, response.choices[0].stop.reason) == ("internal", "error")
@@ -185,28 +176,20 @@ OLD = [{"type": "thought", "signature": SIGNED}, _text("Let me look."), CALL]
 OLD_BLOCKS = [Reasoning("", SIGNED), Text("Let me look."), ToolCall("c", "f", {"city": "Oslo"}, '{"city": "Oslo"}')]
 
 
-def test_the_outputs_of_the_api_until_june_2026_are_read() -> None:
+def test_the_outputs_and_the_events_of_the_api_until_june_2026_are_read() -> None:
     response = normalize(json.dumps(interaction("requires_action", outputs=OLD)))
-    assert response.choices[0].blocks == OLD_BLOCKS
-    assert response.findings == ()
-
-
-def test_the_events_of_the_api_until_june_2026_are_read() -> None:
+    assert (response.choices[0].blocks, response.findings) == (OLD_BLOCKS, ())
     events = [{"event_type": "interaction.start", "interaction": interaction("in_progress")}]
     starts: list[Any] = [{"type": "thought"}, {"type": "text", "text": ""}, {"type": "function_call"}]
-    deltas: list[list[Any]] = [
-        [{"type": "thought_signature", "signature": SIGNED}],
-        [_text("Let me "), _text("look.")],
-        [OLD[2]],
-    ]
+    signature = {"type": "thought_signature", "signature": SIGNED}
+    deltas: list[list[Any]] = [[signature], [_text("Let me "), _text("look.")], [OLD[2]]]
     for index, (start, brought) in enumerate(zip(starts, deltas, strict=True)):
         events.append({"event_type": "content.start", "index": index, "content": start})
         events += [{"event_type": "content.delta", "index": index, "delta": delta} for delta in brought]
         events.append({"event_type": "content.stop", "index": index})
     events.append({"event_type": "interaction.complete", "interaction": interaction("requires_action")})
     response = decoded(WIRE, [sse(*events), INTERACTION_DONE])
-    assert response.choices[0].blocks == OLD_BLOCKS
-    assert response.findings == ()
+    assert (response.choices[0].blocks, response.findings) == (OLD_BLOCKS, ())
 
 
 def test_arguments_under_the_index_of_another_step_run_no_call() -> None:
@@ -249,11 +232,8 @@ def test_a_result_has_the_name_of_its_call_and_a_stored_history_is_not_sent_agai
     assert (written.body["input"][-1], written.losses) == (RESULT, [])
     assert check_request(written.body, WIRE) == []
     stored = write_request(conversation(previous_response_id="v1_1")).body
-    assert [stored[member] for member in ("previous_interaction_id", "system_instruction", "input")] == [
-        "v1_1",
-        "Be brief.",
-        [RESULT],
-    ]
+    members = ("previous_interaction_id", "system_instruction", "input")
+    assert [stored[member] for member in members] == ["v1_1", "Be brief.", [RESULT]]
     assert check_request(stored, WIRE) == []
 
 
@@ -279,21 +259,15 @@ def test_a_history_in_turns_is_handed_over_and_continued_in_turns() -> None:
     assert check_request(body, WIRE) == []
     chat = write_request(request, "openai.chat", provider="openai")
     assert [(message["role"], message["content"]) for message in chat.body["messages"][:5]] == [
-        ("user", "hi"),
-        ("assistant", "hello"),
-        ("tool", "r"),
-        ("user", "and Rome?"),
-        ("assistant", "cold"),
+        *(("user", "hi"), ("assistant", "hello"), ("tool", "r"), ("user", "and Rome?"), ("assistant", "cold"))
     ]
     assert chat.losses == []
     response = normalize({"id": "i", "status": "requires_action", "steps": [CALL_OF_X]})
     messages = [*request.messages, *answer(response, select(response), {"c": "hot"})]
     continued = write_request(replace(request, messages=messages)).body["input"]
     assert continued[:-2] == turns
-    assert [(turn["role"], [each["type"] for each in turn["content"]]) for turn in continued[-2:]] == [
-        ("model", ["function_call"]),
-        ("user", ["function_result"]),
-    ]
+    kinds = [(turn["role"], [each["type"] for each in turn["content"]]) for turn in continued[-2:]]
+    assert kinds == [("model", ["function_call"]), ("user", ["function_result"])]
 
 
 def test_the_generation_config_is_split_into_parameters_and_put_together_again() -> None:

@@ -114,14 +114,10 @@ def test_fragments_with_only_a_call_id_belong_to_that_call(announced: bool, sent
     assert ran(answer) == (["c0", "c1"] if announced else [])  # without a start nothing names them
 
 
-def test_a_call_id_overrides_a_constant_item_id() -> None:
+def test_a_call_id_overrides_a_constant_item_id_and_assigns_fragments_of_custom_calls() -> None:
     events = [{**event, "item_id": "fc_0"} for event in interleaved()]
     answer = read(*BEGUN, *events, terminal([]))
-    assert ran(answer) == ["c0", "c1"]
-    assert [call.arguments for call in answer.calls] == [{"x": 0}, {"x": 1}]
-
-
-def test_fragments_of_a_custom_call_are_assigned_by_call_id() -> None:
+    assert (ran(answer), [call.arguments for call in answer.calls]) == (["c0", "c1"], [{"x": 0}, {"x": 1}])
     call = {"type": "custom_tool_call", "name": "f", "input": ""}
     begun = [added(n, {**call, "id": f"i{n}", "call_id": f"c{n}"}) for n in range(2)]
     texts = [("c0", "a"), ("c1", "b"), ("c0", "a"), ("c1", "b")]
