@@ -68,14 +68,13 @@ class _Server:
         self.status = 200
         self.content_type = "application/json"
 
-    def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        headers = {"content-type": self.content_type}
-        return httpx2.Response(self.status, headers=headers, content=self.body, request=request)
-
-    def of_httpx(self, request: httpx.Request) -> httpx.Response:
-        """The same for an SDK that uses httpx."""
-        headers = {"content-type": self.content_type}
-        return httpx.Response(self.status, headers=headers, content=self.body, request=request)
+    def transport(self, http: Any) -> Any:
+        """The transport for an SDK that uses httpx, or its successor."""
+        return http.MockTransport(
+            lambda request: http.Response(
+                self.status, headers={"content-type": self.content_type}, content=self.body, request=request
+            )
+        )
 
     def load(self, row: Row) -> None:
         self.status = row.status or 200
@@ -112,10 +111,9 @@ _REFUSALS = (
     ollama.ResponseError,
 )
 _URL = "http://recorded.invalid"
-_http = httpx2.Client(transport=httpx2.MockTransport(_server))
-_httpx = httpx.Client(transport=httpx.MockTransport(_server.of_httpx))
+_http, _httpx = httpx2.Client(transport=_server.transport(httpx2)), httpx.Client(transport=_server.transport(httpx))
 _openai = openai.OpenAI(api_key="none", base_url=f"{_URL}/v1", max_retries=0, http_client=_http)
-_ollama = ollama.Client(_URL, transport=httpx.MockTransport(_server.of_httpx))
+_ollama = ollama.Client(_URL, transport=_server.transport(httpx))
 _anthropic = anthropic.Anthropic(api_key="none", base_url=_URL, max_retries=0, http_client=_http)
 _google = genai.Client(api_key="none", http_options={"base_url": _URL, "httpx_client": _http})
 _cohere = cohere.ClientV2("none", base_url=_URL, max_retries=0, httpx_client=_httpx)
@@ -168,10 +166,9 @@ def _chat(row: Row) -> Read:
     for choice in completion.choices:
         message = choice.message
         for call in message.tool_calls or ():
-            if call.type == "custom":
-                calls.append(Call(choice.index, call.id, call.custom.name, call.custom.input))
-            else:
-                calls.append(Call(choice.index, call.id, call.function.name, call.function.arguments))
+            made = call.custom if call.type == "custom" else call.function
+            text = made.input if call.type == "custom" else made.arguments
+            calls.append(Call(choice.index, call.id, made.name, text))
         if message.function_call is not None:
             legacy = message.function_call
             calls.append(Call(choice.index, None, legacy.name, legacy.arguments))
@@ -195,12 +192,9 @@ def _responses(row: Row) -> Read:
             raise ValueError("no terminal event")
     else:
         response = _openai.responses.create(**request)
-    calls = []
-    for item in response.output:
-        if item.type == "function_call":
-            calls.append(Call(0, item.call_id, item.name, item.arguments))
-        elif item.type == "custom_tool_call":
-            calls.append(Call(0, item.call_id, item.name, item.input))
+    parts = {"function_call": "arguments", "custom_tool_call": "input"}
+    items = [item for item in response.output if item.type in parts]
+    calls = [Call(0, item.call_id, item.name, getattr(item, parts[item.type])) for item in items]
     return Read(calls, response.output_text, _figures(response.usage))
 
 

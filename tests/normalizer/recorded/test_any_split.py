@@ -2,13 +2,15 @@
 
 Every recorded stream is fed whole, in the pieces in which it came from the network where that is known, and in
 random ones (seeded by its id, so a failure repeats). Byte by byte takes a call for each byte: it is done for a fixed
-sample, and for streams in other framings than server-sent events.
+sample, and for streams in other framings than server-sent events. With and without the fast paths, and without
+events, it is the same response.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,17 @@ from zlib import crc32
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from tests.normalizer.recorded.rows import Row, feed, streams
+from benchmarks import fast_paths
+from tests.normalizer.recorded.rows import Row, decode, feed, rows, streams
 from tests.support import thoroughness
 from tests.support.merging import merged
 from tests.support.wires import BYTE_WIRES
-from toolparity import Reasoning, Refusal, Response, Text, ToolCall
+from toolparity import Reasoning, Refusal, Response, StreamDecoder, Text, ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.wires.call_builder import CallBuilder
+from toolparity.normalizer.wires.registry import spec
+from toolparity.normalizer.wires.stream_base import StreamBase
 
 #: The members that hold what deltas contain, by the type that a BlockStart names.
 STREAMED: dict[str, tuple[type[Any], str]] = {
@@ -130,3 +136,51 @@ def disagreements(response: Response, events: list[Event]) -> Iterator[str]:
         thoughts = "".join(block.text for block in choice.blocks if type(block) is Reasoning).replace("\n", "")
         if "".join(of_kind["reasoning"]).replace("\n", "") != thoughts:
             yield f"choice {choice.index}: reasoning {thoughts!r}, in the events {of_kind['reasoning']!r}"
+
+
+def without_fast_paths(wire: str, patch: pytest.MonkeyPatch) -> None:
+    """Let the general readers decode everything, while the patch lasts."""
+    patch.setattr(CallBuilder, "regular_call", lambda *arguments, **more: None)
+    patch.setattr(spec(wire).stream, "run", StreamBase.run)
+    for module in map(import_module, (spec(wire).decode.__module__, spec(wire).stream.__module__)):
+        for name in ("decode_regular", "regular_choice"):
+            if hasattr(module, name):
+                patch.setattr(module, name, lambda *arguments: None)
+
+
+@pytest.mark.parametrize("wire", BYTE_WIRES)
+def test_a_response_is_the_same_without_the_fast_path(
+    wire: str, recordings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = [row for row in rows(recordings, wire) if not row.stream and row.data]
+    found = [*thoroughness.sampled(bodies, plain=400), *thoroughness.sampled(streams(recordings, wire), plain=150)]
+    for row in found:
+        for request in (None, row.request) if isinstance(row.request, dict) else (None,):
+            with monkeypatch.context() as patch:
+                without_fast_paths(wire, patch)
+                general = decode(row, request=request)
+            if not row.stream:
+                same(row, "without the fast path", general, decode(row, request=request))
+                continue
+            ways: list[Iterable[bytes]] = [[row.data], random_cuts(row, row.data), row.arrived or [row.data]]
+            for how, pieces in zip(("whole", "at random cuts", "in its pieces"), ways, strict=True):
+                same(row, f"with the fast path, {how}", general, feed(row, pieces, request=request)[0])
+    assert found
+
+
+@pytest.mark.parametrize("wire", BYTE_WIRES)
+def test_a_stream_decoded_without_events_gives_the_same_response(wire: str, recordings: Path) -> None:
+    for row in thoroughness.sampled(streams(recordings, wire), plain=100):
+        decoder = StreamDecoder(row.wire, provider=row.provider, status=row.status, events=False)
+        shown = [decoder.feed(piece) for piece in random_cuts(row, row.data)]
+        same(row, "without events", decode(row), decoder.finish())
+        assert not any(shown)
+
+
+@pytest.mark.parametrize("wire", fast_paths.WIRES)
+def test_nearly_all_recordings_of_each_provider_take_the_fast_path(wire: str, recordings: Path) -> None:
+    # Few exchanges of these wires are recorded.
+    least = {"google.interactions": 1, "ollama.chat": 5}.get(wire, 20)
+    shares = [share for share in fast_paths.shares(recordings, wire) if share.recordings >= least]
+    assert {share.kind for share in shares} == {"bodies", "events"}
+    assert [share for share in shares if share.percent < 95] == []

@@ -29,16 +29,9 @@ from toolparity.normalizer.readers import RAW, EventStreamReader, JsonLinesReade
 
 CASES = 7000 if is_thorough() else 150
 MOST_BYTES = 20_000
+ERROR = b'{"error":{"message":"Down.","code":503}}'
 #: What can be between the events of a stream in text.
-BETWEEN = (
-    b"data: [DONE]",
-    b'data: {"error":{"message":"Down.","code":503}}',
-    b'{"error":{"message":"Down.","code":503}}',
-    b"<html>Bad gateway</html>",
-    b"data: {",
-    b"{",
-    b": ping",
-)
+BETWEEN = (b"data: [DONE]", b"data: " + ERROR, ERROR, b"<html>Bad gateway</html>", b"data: {", b"{", b": ping")
 Outcome = Response | str
 
 
@@ -105,13 +98,10 @@ def is_body(data: bytes) -> bool:
         return not events
     if json_object(events[0]) is not None:
         return True
-    later = data.split(b"\n")[1:]
-    return not any(line.startswith((b"data:", b"event:", b"id:", b":")) or is_object(line) for line in later)
-
-
-def is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object."""
-    return line[:1] == b"{" and json_object(line) is not None
+    for line in data.split(b"\n")[1:]:
+        if line.startswith((b"data:", b"event:", b"id:", b":")) or (line[:1] == b"{" and json_object(line) is not None):
+            return False
+    return True
 
 
 def outcome(read_all: Callable[[Row, Any], Response], row: Row, data: Any) -> Outcome:
@@ -121,11 +111,6 @@ def outcome(read_all: Callable[[Row, Any], Response], row: Row, data: Any) -> Ou
     except ToolparityError as error:
         return type(error).__name__
     return response.with_findings([f for f in response.findings if f.code != "stream-body"])
-
-
-def as_body(row: Row, data: bytes) -> Response:
-    """The response of the whole stream, given as a body."""
-    return normalize(data, cast(Wire, row.wire), provider=row.provider, status=row.status)
 
 
 def filed(path: Path, row: Row, data: bytes) -> Response:
@@ -138,12 +123,6 @@ def filed(path: Path, row: Row, data: bytes) -> Response:
     if isinstance(only, Problem):
         raise ToolparityError(only.what)
     return response_of(only, cast(Wire, row.wire), row.provider)
-
-
-def differs(one: Outcome, other: Outcome) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return one != other
-    return one != other or one.findings != other.findings
 
 
 def misses(wire: str, others: dict[str, list[Row]], path: Path) -> Iterator[str]:
@@ -160,13 +139,13 @@ def misses(wire: str, others: dict[str, list[Row]], path: Path) -> Iterator[str]
         whole = outcome(lambda row, data: feed(row, [data])[0], row, data)
         ways = {
             "in pieces": outcome(lambda row, pieces: feed(row, pieces)[0], row, pieces),
-            "as a body": outcome(as_body, row, data),
+            "as a body": outcome(lambda row, data: normalize(data, row.wire, provider=row.provider), row, data),
         }
         # An entry of a file that has only errors or text is a separate problem.
         if isinstance(whole, str) or whole.choices or whole.error is None:
             ways["from a file"] = outcome(partial(filed, path), row, data)
         for how, other in ways.items():
-            if differs(whole, other):
+            if whole != other or (isinstance(whole, Response) and whole.findings != other.findings):  # type: ignore[union-attr]
                 yield f"{wire} {number} ({row.id}) {how}"
     assert tried > CASES * 0.8
 

@@ -116,13 +116,8 @@ def test_a_stream_with_several_choices_is_not_closed_at_the_limit() -> None:
 def test_a_text_that_the_server_replaces_is_read_again() -> None:
     class Repeating:
         def feed(self, data: Any) -> list[Event]:
-            return [
-                BlockStart(0, 0, "text"),
-                BlockDelta(0, 0, "<tool:f><param:x>"),
-                BlockReset(0, 0, "Again: <tool:g>"),
-                BlockDelta(0, 0, "</tool:g>"),
-                BlockStop(0, 0),
-            ]
+            begun = [BlockStart(0, 0, "text"), BlockDelta(0, 0, "<tool:f><param:x>")]
+            return [*begun, BlockReset(0, 0, "Again: <tool:g>"), BlockDelta(0, 0, "</tool:g>"), BlockStop(0, 0)]
 
         def finish(self) -> Response:
             choice = Choice(0, [Text("Again: <tool:g></tool:g>")], Stop("end_turn", "stop"))
@@ -139,11 +134,8 @@ def test_calls_of_a_failed_filtered_or_incomplete_response_are_not_selected() ->
     whole = sse(chunk(content=ONE["hermes"]))
     failed = whole + sse({"error": {"message": "Down."}})
     filtered = sse(chunk(content=ONE["hermes"]), chunk(finish="content_filter"), done=True)
-    for data, ended in (
-        (whole, (False, False, None)),
-        (failed, (False, True, None)),
-        (filtered, (True, False, "content_filter")),
-    ):
+    endings = [(whole, (False, False, None)), (failed, (False, True, None))]
+    for data, ended in (*endings, (filtered, (True, False, "content_filter"))):
         response = read_stream([data], TextReader("hermes", StreamDecoder("openai.chat")))
         assert [call.name for call in response.calls] == ["f"]
         assert select(response).kept == []
@@ -214,14 +206,12 @@ class Source:
         self.closed += 1
 
 
-@pytest.mark.parametrize("closers", ["aclose", "close", ""])
-def test_an_asynchronous_source_is_closed_at_the_limit(closers: str) -> None:
-    source = Source(f"{ONE['tool-xml']}\n{ONE['tool-xml']}", closers)
-    response = asyncio.run(aread_stream(source, TextReader("tool-xml", StreamDecoder("openai.chat"))))
-    assert shapes(response) == [F]
-    assert response.complete
-    assert source.closed == bool(closers)
-    assert source.taken == len(ONE["tool-xml"]) + 1 + len("<tool:f>")
+def test_an_asynchronous_source_is_closed_at_the_limit() -> None:
+    for closers in ("aclose", "close", ""):
+        source = Source(f"{ONE['tool-xml']}\n{ONE['tool-xml']}", closers)
+        response = asyncio.run(aread_stream(source, TextReader("tool-xml", StreamDecoder("openai.chat"))))
+        assert (shapes(response), response.complete) == ([F], True)
+        assert (source.closed, source.taken) == (bool(closers), len(ONE["tool-xml"]) + 1 + len("<tool:f>"))
 
 
 class Bytes(list[bytes]):
