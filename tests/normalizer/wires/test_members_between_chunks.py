@@ -6,7 +6,6 @@ A recorded stream has the same members in every chunk; a made one may change any
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -18,23 +17,8 @@ from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
 from tests.support.decoding import codes, decoded, feed
-from tests.support.emit import ANSWERS, emit_body, emit_stream
-from tests.support.events import (
-    anthropic_body,
-    block_start,
-    block_stop,
-    chunk,
-    cut,
-    function_call,
-    grpc_call,
-    item_events,
-    json_delta,
-    piece,
-    responses_body,
-    sse,
-    text_delta,
-    tool_start,
-)
+from tests.support.emit import ANSWERS, emit_body, emit_stream, payload, say, scripted_call
+from tests.support.events import chunk, cut, grpc_call, sse
 from tests.support.merging import merged
 from tests.support.thoroughness import examples
 from tests.support.wires import WIRES
@@ -51,39 +35,11 @@ WORDS = ["Hel", "lo", "!"]
 VALUES = st.sampled_from([None, "", "a", "b", 0, 1, 1700000000, 2.5, True, [], {}, ["x"], {"x": 1}])
 
 
-def _chat() -> list[dict[str, Any]]:
-    texts = [chunk(role="assistant", content=""), *(chunk(content=word) for word in WORDS)]
-    calls = [chunk(piece(0, "a", "f", "")), *(chunk(piece(0, arguments=part)) for part in PARTS)]
-    return [*(chunk(reasoning_content=word) for word in ("H", "m")), *texts, *calls, chunk(finish="tool_calls")]
-
-
-def _responses() -> list[dict[str, Any]]:
-    where = {"output_index": 0, "content_index": 0, "item_id": "msg_1"}
-    message = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
-    done = {**message, "content": [{"type": "output_text", "text": "Hello!", "annotations": []}]}
-    item = function_call("a", "f", TEXT, id="fc_1")
-    return [
-        {"type": "response.created", "response": responses_body(status="in_progress")},
-        {"type": "response.output_item.added", "output_index": 0, "item": message},
-        *({"type": "response.output_text.delta", "delta": word, **where} for word in WORDS),
-        {"type": "response.output_item.done", "output_index": 0, "item": done},
-        *item_events(1, item),
-        {"type": "response.completed", "response": responses_body(done, item)},
-    ]
-
-
-def _anthropic() -> list[dict[str, Any]]:
-    return [
-        {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}},
-        block_start(0, type="text", text=""),
-        *(text_delta(0, word) for word in WORDS),
-        block_stop(0),
-        tool_start(1, "a", "f"),
-        *(json_delta(1, part) for part in PARTS),
-        block_stop(1),
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
-        {"type": "message_stop"},
-    ]
+def events_of(wire: str) -> list[dict[str, Any]]:
+    """The events of a stream with thinking (on openai.chat), a text and a call."""
+    thoughts = [chunk(reasoning_content=text) for text in "Hm"] if wire == "openai.chat" else []
+    payloads = (payload(wire, frame) for frame in emit_stream(wire, [say(*WORDS), scripted_call(PARTS, "a", "f")]))
+    return [*thoughts, *(event for event in payloads if isinstance(event, dict) and event.get("choices", True))]
 
 
 def _members(*structs: type[msgspec.Struct], structural: tuple[str, ...]) -> list[str]:
@@ -91,14 +47,11 @@ def _members(*structs: type[msgspec.Struct], structural: tuple[str, ...]) -> lis
     return [*sorted(name for name in names if name not in structural and " " not in name), "strange"]
 
 
-#: Of each wire: its stream, and the members that may be anything.
-STREAMS: dict[str, tuple[Callable[[], list[dict[str, Any]]], list[str]]] = {
-    "openai.chat": (_chat, _members(chat_schema.Body, chat_schema.Piece, structural=("choices",))),
-    "openai.responses": (_responses, _members(responses_schema.Event, structural=("type",))),
-    "anthropic.messages": (
-        _anthropic,
-        _members(anthropic_schema.Event, anthropic_schema.Piece, structural=("type", "at")),
-    ),
+#: The members of each wire that may be anything.
+STREAMS: dict[str, list[str]] = {
+    "openai.chat": _members(chat_schema.Body, chat_schema.Piece, structural=("choices",)),
+    "openai.responses": _members(responses_schema.Event, structural=("type",)),
+    "anthropic.messages": _members(anthropic_schema.Event, anthropic_schema.Piece, structural=("type", "at")),
 }
 
 
@@ -119,13 +72,11 @@ def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("wire", STREAMS)
 def test_members_that_change_between_chunks_give_the_same_response_at_any_cut(wire: str) -> None:
-    made, members = STREAMS[wire]
-
     @examples(400, plain=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
-        events = copy.deepcopy(made())
-        chosen = data.draw(st.lists(st.sampled_from(members), min_size=1, max_size=3, unique=True))
+        events = events_of(wire)
+        chosen = data.draw(st.lists(st.sampled_from(STREAMS[wire]), min_size=1, max_size=3, unique=True))
         for _ in range(data.draw(st.integers(1, 8))):
             holder = data.draw(st.sampled_from(holders(wire, data.draw(st.sampled_from(events)))))
             holder[data.draw(st.sampled_from(chosen))] = data.draw(VALUES)
@@ -142,10 +93,10 @@ def test_members_that_change_between_chunks_give_the_same_response_at_any_cut(wi
 @pytest.mark.parametrize("wire", STREAMS)
 @pytest.mark.parametrize("value", ["late", 1700000001, {"x": 1}], ids=repr)
 def test_each_member_given_once_at_each_place_gives_the_same_response_at_any_cut(wire: str, value: Any) -> None:
-    made, members = STREAMS[wire]
-    for member in members:
-        for place in range(len(made())):
-            events = copy.deepcopy(made())
+    made = events_of(wire)
+    for member in STREAMS[wire]:
+        for place in range(len(made)):
+            events = copy.deepcopy(made)
             events[place][member] = value
             singly = [sse(event) for event in events]
             assert_same(wire, [b"".join(singly)], singly)
@@ -153,7 +104,7 @@ def test_each_member_given_once_at_each_place_gives_the_same_response_at_any_cut
 
 def test_the_last_value_of_a_member_and_the_first_id_and_model_are_kept() -> None:
     members = ("created", "service_tier", "system_fingerprint")
-    events = [event | dict.fromkeys(members, place) for place, event in enumerate(_chat())]
+    events = [event | dict.fromkeys(members, place) for place, event in enumerate(events_of("openai.chat"))]
     for place, event in enumerate(events):
         event["id"] = event["model"] = "" if place < 4 else f"given_{place}"
     for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
@@ -164,7 +115,7 @@ def test_the_last_value_of_a_member_and_the_first_id_and_model_are_kept() -> Non
 
 @pytest.mark.parametrize("wire", STREAMS)
 def test_the_deltas_of_a_block_in_one_chunk_become_one_event_after_the_first(wire: str) -> None:
-    singly = [sse(event) for event in STREAMS[wire][0]()]
+    singly = [sse(event) for event in events_of(wire)]
     without = StreamDecoder(wire, events=False)
     assert [without.feed(each) for each in singly] == [[]] * len(singly)
     response, events = feed(wire, [b"".join(singly)])
