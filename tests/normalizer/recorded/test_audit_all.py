@@ -82,13 +82,6 @@ def documents(row: Row) -> list[Any]:
     return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
 
-def decoded(row: Row) -> Response:
-    try:
-        return decode(row)
-    except Exception as error:
-        raise AssertionError(f"{row.id} cannot be decoded: {error!r}") from error
-
-
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_exchange_decodes_and_nothing_is_skipped(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
@@ -97,7 +90,10 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
     opaque: Counter[str] = Counter()
     count = clean = 0
     for row in found:
-        response = decoded(row)
+        try:
+            response = decode(row)
+        except Exception as error:
+            raise AssertionError(f"{row.id} cannot be decoded: {error!r}") from error
         calls = [(choice.index, at) for choice, at, block in response.walk() if isinstance(block, ToolCall)]
         if wire != "xai.grpc" and not row.failed:  # not JSON: `test_differential` compares its calls with the SDK's
             counted = {call_of(wire, *pair) for one in documents(row) for pair in objects(one)}
@@ -136,12 +132,10 @@ def test_a_body_that_is_filed_under_another_wire_is_refused_with_the_name_of_tha
 def test_the_request_changes_no_call(wire: str, recordings: Path) -> None:
     """The declared tools decide which side runs a call; they never add, remove, reorder or change a call."""
 
-    def calls(response: Response) -> list[list[tuple[str, str, str]]]:
+    def calls(response: Response) -> list[tuple[int, str, str, str]]:
+        found = ((choice.index, block) for choice, _, block in response.walk())
         kinds = ToolCall | ServerToolCall
-        return [
-            [(block.id, block.name, block.arguments_text) for block in choice.blocks if isinstance(block, kinds)]
-            for choice in response.choices
-        ]
+        return [(n, one.id, one.name, one.arguments_text) for n, one in found if isinstance(one, kinds)]
 
     for row in rows(recordings, wire):
         if isinstance(row.request, dict) and row.request.get("n") in (None, 1):

@@ -21,6 +21,10 @@ def text(token: str, **members: object) -> bytes:
     return chunk(f'"content":{token}', **members)  # type: ignore[arg-type]
 
 
+def padded(padding: str) -> bytes:
+    return text('"x"', tail=f',"obfuscation":"{padding}"')
+
+
 def arguments(token: str) -> bytes:
     return chunk(f'"tool_calls":[{{"index":0,"function":{{"arguments":{token}}}}}]')
 
@@ -46,19 +50,13 @@ CASES = {
     "a carriage return in the text": [*HEAD, text('"fo\rur"'), text('"five"')],
     "members that change and change back": [*HEAD, text('"4"', created=2), text('"5"'), text('"6"', created=3)],
     "a chunk without text in between": [*HEAD, chunk('"role":"assistant"', created=2), text('"4"')],
-    "padding": [
-        text('"x"', tail=f',"obfuscation":"{pad}"') for pad in ("aB3", "c", "", 'q","system_fingerprint":"fp', "d")
-    ],
-    "padding that does not end": [text('"x"', tail=f',"obfuscation":"{pad}"') for pad in ("aB3", "c")]
-    + [text('"x"', tail=',"obfuscation":"aB3').replace(b"}\n", b"xx\n")],
+    "padding": [padded(pad) for pad in ("aB3", "c", "", 'q","system_fingerprint":"fp', "d")],
+    "padding that does not end": [*map(padded, ("aB3", "c")), padded("aB3").replace(b'"}\n', b"xx\n")],
     "padding inside of another member": [text('"x"', tail=f',"service_tier":{{"p":"{pad}"}}') for pad in ("aB3", "c")],
     "a member twice": [text('"x","content":"y"'), text('"x","content":"y"'), text('"z","content":"y"')],
     "reasoning, then text": [chunk('"reasoning_content":"r"')] * 3 + HEAD + [chunk('"reasoning_content":"s"')],
     "arguments": [CALL, arguments(r'"{\"a\""'), arguments('":"'), arguments('"1"'), arguments('"2}"')],
-    "arguments that begin again": [
-        CALL,
-        *(arguments(token) for token in (r'"{\"a"', r'"\":"', '"1"', r'"{\"a\":12}"')),
-    ],
+    "arguments that begin again": [CALL, *map(arguments, (r'"{\"a"', r'"\":"', '"1"', r'"{\"a\":12}"'))],
     "an error in between": [*HEAD, b'data: {"error":{"message":"over"}}\n\n', text('"four"')],
     "the end": [
         *HEAD,
@@ -99,29 +97,20 @@ def test_a_chunk_like_its_predecessor_is_read_as_the_general_reader_reads_it(
         assert found_events == events
 
 
-@pytest.fixture
-def matched(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The texts that the template finds in the chunks which it is compared with; None for a chunk of another form."""
-    found: list[str | None] = []
+def test_a_chunk_like_its_predecessor_is_not_parsed_and_chunks_that_all_differ_are_not_compared_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    #: The texts that the template finds in the chunks which it is compared with; None for a chunk of another form.
+    matched: list[str | None] = []
     match = DeltaTemplate.text
-    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: found.append(match(self, data)) or found[-1])
-    return found
-
-
-def test_a_chunk_like_its_predecessor_is_not_parsed(matched: list[str | None]) -> None:
+    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: matched.append(match(self, data)) or matched[-1])
+    read([text('"x"', created=number) for number in range(20)])
+    assert len(matched) == 4
     read([*HEAD, text('"four"', created=2), text('"five"', created=2), b": waiting\n\n", text('"six"', created=2)])
-    assert matched == ["three", None, "five", "six"]
-
-
-def test_a_chunk_with_its_text_twice_is_not_parsed(matched: list[str | None]) -> None:
+    assert matched[4:] == ["three", None, "five", "six"]
     response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
-    assert matched == ["three", "four", None]
+    assert matched[8:] == ["three", "four", None]
     (thoughts,) = response.choices[0].blocks
     assert isinstance(thoughts, Reasoning)
     assert thoughts.text == "onetwothreefourfive"
     assert thoughts.extra["reasoning_details"][0]["text"] == "onetwothreefoursix"
-
-
-def test_servers_whose_chunks_all_differ_are_not_compared_for_long(matched: list[str | None]) -> None:
-    read([text('"x"', created=number) for number in range(20)])
-    assert len(matched) == 4

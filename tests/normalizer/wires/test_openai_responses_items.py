@@ -159,23 +159,17 @@ def test_a_piece_after_an_items_end_is_not_shown_under_its_closed_block() -> Non
     assert shown == [BlockDelta(0, 0, '{"x"'), BlockStop(0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("item", "kind", "part", "block"),
-    [
-        ({"type": "message", "id": "m", "role": "assistant", "content": []}, "output_text", "content_index", Text),
-        ({"type": "reasoning", "id": "m", "summary": []}, "reasoning_summary_text", "summary_index", Reasoning),
-    ],
-    ids=["text", "reasoning"],
-)
-def test_streamed_words_count_if_their_item_ends_without_any(
-    item: dict[str, Any], kind: str, part: str, block: Any
-) -> None:
-    words = [grow(kind, 0, text, item_id="m", **{part: 0}) for text in ("Hello ", "there.")]
-    response = read(added(0, item), *words, done(0, item))
-    (found,) = response.choices[0].blocks
-    assert isinstance(found, block)
-    assert found.text == "Hello there."
-    assert "output-disagrees" in codes(response)
+def test_streamed_words_count_if_their_item_ends_without_any() -> None:
+    message, thought = {**TEXT, "id": "m", "content": []}, {"type": "reasoning", "id": "m", "summary": []}
+    kinds: list[Any] = [
+        (message, "output_text", "content", Text),
+        (thought, "reasoning_summary_text", "summary", Reasoning),
+    ]
+    for item, kind, part, block in kinds:
+        words = [grow(kind, 0, text, item_id="m", **{f"{part}_index": 0}) for text in ("Hello ", "there.")]
+        response = read(added(0, item), *words, done(0, item))
+        assert [(type(one), one.text) for one in response.choices[0].blocks] == [(block, "Hello there.")]  # type: ignore[union-attr]
+        assert "output-disagrees" in codes(response)
 
 
 # Which calls may run

@@ -127,14 +127,6 @@ def test_the_same_arguments_in_any_form_are_a_repetition(wire: str, streamed: bo
     holds()
 
 
-@examples(300, derandomize=True, database=None)
-@given(VALUES, VALUES, st.data())
-def test_by_value_is_equal_for_spellings_and_different_for_values(value: Any, other: Any, data: st.DataObject) -> None:
-    assert by_value(encoded(value, data)) == by_value(encoded(value, data))
-    if json.dumps(value, sort_keys=True) != json.dumps(other, sort_keys=True):
-        assert by_value(encoded(value, data)) != by_value(encoded(other, data))
-
-
 def test_empty_arguments_are_equal_and_invalid_ones_only_to_themselves() -> None:
     assert {by_value(text) for text in ("", "null", "  ", "{ }")} == {by_value("{}")}
     for text in ('{"a":', "[1]", '"x"', "{}{}", '{"a":1e999}', "{" + '"a":{' * 5000):
@@ -185,20 +177,16 @@ def test_a_call_whose_start_is_repeated_runs_once(again: int, index: int | None)
     response = decoded("anthropic.messages", anthropic_stream(*events, *other))
     assert triples(response) == [("a", "f", json.loads(FIRST)), ("b", "f", {})]
     assert {"duplicate-call", "event-repeated"} & set(codes(response))
+    response = decoded("anthropic.messages", anthropic_stream(*[start] * (again + 1), block_stop(0)))
+    assert triples(response) == [("a", "f", {})]
 
 
-def test_a_call_without_arguments_whose_start_is_repeated_is_kept() -> None:
-    for starts in (2, 3):
-        response = decoded("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
-        assert triples(response) == [("a", "f", {})]
-
-
-@pytest.mark.parametrize(("given", "same"), [(FIRST, True), (ENCODINGS[1], True), ("{}", True), (OTHERS[0], False)])
-def test_an_input_at_the_start_is_compared_with_the_deltas_by_value(given: str, same: bool) -> None:
-    start = block_start(0, type="tool_use", id="a", name="f", input=json.loads(given))
-    response = decoded("anthropic.messages", anthropic_stream(start, json_delta(0, FIRST), block_stop(0)))
-    assert triples(response) == [("a", "f", json.loads(FIRST))]
-    assert codes(response) == ([] if same else ["arguments-disagree"])
+def test_an_input_at_the_start_is_compared_with_the_deltas_by_value() -> None:
+    for text in (FIRST, ENCODINGS[1], "{}", OTHERS[0]):
+        start = block_start(0, type="tool_use", id="a", name="f", input=json.loads(text))
+        response = decoded("anthropic.messages", anthropic_stream(start, json_delta(0, FIRST), block_stop(0)))
+        assert triples(response) == [("a", "f", json.loads(FIRST))]
+        assert codes(response) == (["arguments-disagree"] if text == OTHERS[0] else [])
 
 
 def test_an_id_of_a_wrong_type_beside_repeated_ones_is_not_an_error() -> None:

@@ -82,16 +82,13 @@ def test_any_other_response_takes_the_general_path(name: str) -> None:
     assert_same(data)
 
 
-def test_unknown_fields_take_the_general_path() -> None:
+def test_unknown_fields_and_several_requested_choices_take_the_general_path() -> None:
     unknown = b"\xfa\x3e\x03new"  # field 1007
     call = type(CALL).FromString(CALL.SerializeToString() + unknown)
     data = grpc_response(grpc_output(finish="REASON_TOOL_CALLS", tool_calls=[call]))
     for each in (data, grpc_response(grpc_output(**REGULAR["text"])) + unknown):
         assert not is_regular(each)
         assert [finding.code for finding in normalize(each, "xai.grpc").findings] == ["unknown-member"]
-
-
-def test_several_requested_choices_take_the_general_path() -> None:
     data = grpc_response(grpc_output(1, **REGULAR["text"]))
     assert_same(data, request={"n": 2})
     assert normalize(data, "xai.grpc", request={"n": 2}).choices[0].index == 1
