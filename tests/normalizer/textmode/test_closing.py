@@ -33,6 +33,7 @@ from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, Event
+from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextMode, TextReader, limit_of, read_stream
 from toolparity.turns.execution.tool import Tool
@@ -204,11 +205,8 @@ def words(surface: Surface, pieces: list[Any]) -> str:
 
 def expect_first_tool(response: Response) -> None:
     """A whole answer that ended in the first tool."""
-    assert response.complete
-    assert response.error is None
-    assert shapes(response) == READ
-    assert response.choices[0].stop.reason == "tool_calls"
-    assert response.choices[0].stop.raw is None
+    assert (response.complete, response.error, shapes(response)) == (True, None, READ)
+    assert response.choices[0].stop == Stop("tool_calls", None)
     assert response.text == "I read the file first.\n\n"
     assert {"tool-limit", "dropped-call", "call-in-text"} <= set(codes(response))
     assert not {"stream-incomplete", "stream-error", "stop-missing"} & set(codes(response))
@@ -233,11 +231,10 @@ def test_the_connection_is_closed_at_the_second_tool(
     limits = response.extra.get("rate_limit", {})
     assert any("remaining" in name for name in limits) == (surface.wire in WITH_HEADERS)
     assert surface.wire != "anthropic.messages" or (response.usage and response.usage.input_tokens)
-    assert (
-        "".join(event.text for event in shown if isinstance(event, BlockDelta))
-        == 'I read the file first.\n\n{"path":"file.txt"}'
-    )
-    whole, left = tokens(words(surface, pieces)), tokens(words(surface, pieces)) - tokens(words(surface, line.sent))
+    deltas = "".join(event.text for event in shown if isinstance(event, BlockDelta))
+    assert deltas == 'I read the file first.\n\n{"path":"file.txt"}'
+    whole = tokens(words(surface, pieces))
+    left = whole - tokens(words(surface, line.sent))
     assert left > whole / 2
     with capsys.disabled():
         print(f"\n  {name}: {left} of {whole} tokens not generated ({len(pieces) - line.gate} pieces not sent)", end="")
@@ -249,10 +246,8 @@ def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, s
     surface = SURFACES[name]
     line, _ = stage.aim(surface)
     ran: list[str] = []
-    tools = [
-        Tool(name=tool, function=partial(lambda tool, **_: ran.append(tool), tool))
-        for tool in ("read_files", "replace_in_file")
-    ]
+    names = ("read_files", "replace_in_file")
+    tools = [Tool(name=tool, function=partial(lambda tool, **_: ran.append(tool), tool)) for tool in names]
     mode = TextMode("tool-xml", limit=limit_of("first"))
 
     async def run() -> Outcome:

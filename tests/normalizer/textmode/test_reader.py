@@ -116,7 +116,7 @@ def test_a_stream_with_several_choices_is_not_closed_at_the_limit() -> None:
 def test_a_text_that_the_server_replaces_is_read_again() -> None:
     class Repeating:
         def feed(self, data: Any) -> list[Event]:
-            begun = [BlockStart(0, 0, "text"), BlockDelta(0, 0, "<tool:f><param:x>")]
+            begun: list[Event] = [BlockStart(0, 0, "text"), BlockDelta(0, 0, "<tool:f><param:x>")]
             return [*begun, BlockReset(0, 0, "Again: <tool:g>"), BlockDelta(0, 0, "</tool:g>"), BlockStop(0, 0)]
 
         def finish(self) -> Response:

@@ -126,16 +126,14 @@ def test_the_page_has_a_call_of_every_dialect_and_it_is_read() -> None:
 
 def test_the_page_lists_every_finding_of_texts_and_no_other() -> None:
     table = TEXT.split("## Findings")[1]
-    listed = {
-        code for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for code in re.findall(r"`([\w-]+)`", row)
-    }
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    listed = {code for row in rows for code in re.findall(r"`([\w-]+)`", row)}
     assert listed <= CODES.keys()
     sources = "".join(path.read_text("utf-8") for path in Path(textmode.__path__[0]).rglob("*.py"))
     used = {code for code in CODES if f'"{code}"' in sources}
     assert used - listed == {"arguments-respelled"} | (used & _OF_STREAMS)
-    assert {
-        *("minimax", "k2-horizon", "inkling", "muse", "thinking", "bare-tags", "bare-json")
-    } == SIGNS.keys() - DIALECTS.keys()
+    unread = {"minimax", "k2-horizon", "inkling", "muse", "thinking", "bare-tags", "bare-json"}
+    assert unread == SIGNS.keys() - DIALECTS.keys()
 
 
 #: Codes that the reader names because a stream that was closed on purpose does not contain them.

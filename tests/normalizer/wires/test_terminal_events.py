@@ -26,7 +26,8 @@ def read(*events: dict[str, Any]) -> Response:
 
 def test_response_done_ends_an_answer() -> None:
     done = {"status": "completed"}
-    for response in (None, {}, {"output": [CALL]}, {"output": [CALL]} | done, {"output": []} | done):
+    responses: list[Any] = [None, {}, {"output": [CALL]}, {"output": [CALL]} | done, {"output": []} | done]
+    for response in responses:
         answer = read(*STREAMED, ending("done", response and {"id": "r1", **response}))
         assert answer.complete
         assert ran(answer) == ["c1"]

@@ -64,7 +64,7 @@ def test_a_documented_name_is_a_server_call_unless_the_request_declares_a_tool_o
         assert response.choices[0].stop.reason == "end_turn"
         assert set(codes(response)) <= {"output-empty"}
         assert sent_back(response) == [item(name)]
-    tools = {"tools": [{"type": "custom", "name": name}]}
+    tools: dict[str, Any] = {"tools": [{"type": "custom", "name": name}]}
     declared = both(item(name), provider="xai", request=tools)
     echoed = normalize(responses_body(item(name), **tools), WIRE, provider="xai")
     others = [response for provider in ("openai", None) for response in both(item(name), provider=provider)]
@@ -82,7 +82,7 @@ def test_a_call_of_a_declared_function_is_hosted_only_if_the_request_declares_ho
 
 
 def test_a_custom_call_of_grok_is_a_server_call_at_any_provider() -> None:
-    mine = {"tools": [{"type": "custom", "name": "mine"}]}
+    mine: dict[str, Any] = {"tools": [{"type": "custom", "name": "mine"}]}
     served = [("xai", "m"), ("other", "grok-4"), ("openrouter", "x-ai/grok-4"), (None, "Grok-4"), ("xai", None)]
     for provider, model in served:
         body = responses_body(item("open_page"), {**item("mine"), "call_id": "x2"}, model=model, **mine)
