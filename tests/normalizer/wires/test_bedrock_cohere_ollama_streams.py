@@ -257,7 +257,8 @@ def ollama_body(message: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def ollama_event(message: dict[str, Any], **more: Any) -> bytes:
-    return json.dumps(ollama_body(message, **{"done": False, "done_reason": None, **more})).encode() + b"\n"
+    event = {"model": "m", "message": {"role": "assistant", **message}, "done": False, **more}
+    return json.dumps(event).encode() + b"\n"
 
 
 def test_the_word_stop_ends_calls_too_without_a_finding() -> None:
