@@ -64,8 +64,8 @@ def test_both_ids_may_change_if_the_end_has_no_arguments_or_equal_ones() -> None
         response = read(added(0, first), *pieces(0, '{"x":1}'), done(0, last | {"arguments": ""}), output=output)
         assert states(response) == [("call_last", '{"x":1}', "complete")]
         assert ran(response) == ["call_last"]
-    spelled = added(0, first | {"arguments": '{"x":"é","y":2}'}), done(0, last | {"arguments": '{"y":2,"x":"\\u00e9"}'})
-    response = read(*spelled)
+    equal = added(0, first | {"arguments": '{"x":"é","y":2}'}), done(0, last | {"arguments": '{"y":2,"x":"\\u00e9"}'})
+    response = read(*equal)
     assert (ran(response), len(response.calls)) == (["call_last"], 1)
 
 
