@@ -58,6 +58,9 @@ def test_a_terminal_event_with_few_members_keeps_those_of_the_beginning() -> Non
         assert answer.extra["tools"] == [{"type": "x_search"}]
         assert [type(block) for block in answer.choices[0].blocks] == [ServerToolCall]
         assert answer.choices[0].stop == Stop("end_turn", "completed")
+    # nothing is kept of a beginning that is not an object
+    answer = decoded(WIRE, sse({**CREATED, "response": "late"}, *STREAMED, ending("completed", None)))
+    assert (answer.id, answer.complete, ran(answer)) == (None, True, ["c1"])
 
 
 def test_response_error_is_an_error() -> None:

@@ -64,9 +64,7 @@ def test_calls_that_need_no_arguments_run(empty: str) -> None:
     ):
         assert len(select(response).kept) == 2
         assert "arguments-misplaced" not in codes(response)
-
-
-def test_a_tool_declared_without_parameters_runs_without_arguments() -> None:
+    # a tool that is declared without parameters
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {}}}, {"name": "g", "parameters": {}}]
     response = read(head("a", "f"), head("b", "g"), rest(F), request=tools)
     assert states(response) == [("f", "complete"), ("g", "complete")]
