@@ -34,6 +34,9 @@ PROVENANCE = Provenance(
     ran_by="the tests",
 )
 
+#: What an imported cassette lacks.
+LACKING: dict[str, Any] = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
+
 
 def interaction(answer: str | bytes | None = None, question: str = "hello?", status: int = 200) -> dict[str, Any]:
     """A question to Chat Completions and its answer, as vcrpy writes it."""

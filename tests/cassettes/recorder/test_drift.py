@@ -18,19 +18,18 @@ from toolparity.cli import main
 
 
 def _plain(**changes: Any) -> Exchange:
-    message = {"role": "assistant", "content": "Yes."}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    body = {"id": "chatcmpl-4f8a2c", "object": "chat.completion", "created": 1, "choices": [choice]}
-    changed = {key: value for key, value in {**body, **changes}.items() if value is not ...}
-    return _exchange(json.dumps(changed).encode(), stream=False)
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+    body = {"id": "chatcmpl-4f8a2c", "object": "chat.completion", "created": 1, "choices": [choice], **changes}
+    return _exchange(body=json.dumps(body).encode())
 
 
-def _exchange(body: bytes, *, stream: bool) -> Exchange:
-    return Exchange(source="x#1", provider="openai", wire="openai.chat", stream=stream, status=200, body=body)
+def _exchange(**members: Any) -> Exchange:
+    return Exchange(**{"source": "x#1", "provider": "openai", "wire": "openai.chat", "status": 200, **members})
 
 
 def _streamed(*events: dict[str, Any]) -> Exchange:
-    return _exchange(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events), stream=True)
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    return _exchange(body=body, stream=True)
 
 
 def _one(live: list[Exchange], emulated: list[Exchange], **options: float) -> MemberDrift:
@@ -56,22 +55,17 @@ def test_a_member_of_one_side_becomes_a_proposal() -> None:
     assert "check whether `warning` in body still exists" in found.proposal
 
 
-@pytest.mark.parametrize(
-    ("live", "emulated", "difference", "both"),
-    [
-        ({"created": 1}, {"created": "1"}, "type", ("number", "string")),
-        ({"created": None}, {"created": 1}, "type", ("null", "number")),
-        ({"created": 1.5}, {"created": 1}, "values", ("number with a fraction", "number")),
-        ({"id": "chatcmpl-4f8a2c"}, {"id": "resp_4f8a2c"}, "values", ("id chatcmpl-…", "id resp_…")),
-        ({"object": "chat.completion"}, {"object": "chat"}, "values", ('"chat.completion"', '"chat"')),
-        ({"id": ""}, {"id": "chatcmpl-4f8a2c"}, "values", ("empty string", "id chatcmpl-…")),
-    ],
-)
-def test_types_and_classes_of_values_are_compared(
-    live: dict[str, Any], emulated: dict[str, Any], difference: str, both: tuple[str, str]
-) -> None:
-    found = _one([_plain(**live)], [_plain(**emulated)])
-    assert (found.difference, (found.live, found.emulated)) == (difference, both)
+def test_types_and_classes_of_values_are_compared() -> None:
+    for name, live, emulated, expected in (
+        ("created", 1, "1", ("type", "number", "string")),
+        ("created", None, 1, ("type", "null", "number")),
+        ("created", 1.5, 1, ("values", "number with a fraction", "number")),
+        ("id", "chatcmpl-4f8a2c", "resp_4f8a2c", ("values", "id chatcmpl-…", "id resp_…")),
+        ("object", "chat.completion", "chat", ("values", '"chat.completion"', '"chat"')),
+        ("id", "", "chatcmpl-4f8a2c", ("values", "empty string", "id chatcmpl-…")),
+    ):
+        found = _one([_plain(**{name: live})], [_plain(**{name: emulated})])
+        assert (found.difference, found.live, found.emulated) == expected
 
 
 def test_the_outermost_missing_member_is_reported_and_a_rare_one_on_request() -> None:
@@ -82,25 +76,22 @@ def test_the_outermost_missing_member_is_reported_and_a_rare_one_on_request() ->
     assert _one(live, [_plain()], at_least=0.2).share == 0.25
 
 
-def test_events_are_compared_by_their_kind() -> None:
+def test_events_are_compared_by_their_kind_and_errors_and_unknown_providers_left_out() -> None:
     live = [_streamed({"type": "ping"}, {"type": "delta", "text": "a"})]
     found = _one(live, [_streamed({"type": "delta", "text": "b"})])
     assert (found.kind, found.path, found.difference) == ("event ping", "", "only live")
-
-
-def test_errors_and_unknown_providers_are_left_out() -> None:
-    other = Exchange(source="x#1", provider="nobody", wire="openai.chat", status=200, body=b"{}")
-    failed = Exchange(source="x#1", provider="openai", wire="openai.chat", status=500, body=b"{}")
-    assert compared_surfaces([other, failed, _plain()], [_plain(), _plain()]) == {"openai.chat": (1, 2)}
+    others = [_exchange(provider="nobody", body=b"{}"), _exchange(status=500, body=b"{}")]
+    assert compared_surfaces([*others, _plain()], [_plain(), _plain()]) == {"openai.chat": (1, 2)}
 
 
 def test_recorded_and_emulated_responses_of_grpc_are_compared(recordings: Path) -> None:
     wire = "xai.grpc"
-    real = [item for item in read(recordings / f"{wire}.jsonl.gz") if isinstance(item, Exchange)]
-    made = [item for item in read(RECORDED / "xai" / wire) if isinstance(item, Exchange)]
-    surfaces = compared_surfaces(real, made)
-    assert surfaces[wire][0] > 20
-    assert surfaces[wire][1] > 100
+    real, made = (
+        [item for item in read(path) if isinstance(item, Exchange)]
+        for path in (recordings / f"{wire}.jsonl.gz", RECORDED / "xai" / wire)
+    )
+    found = compared_surfaces(real, made)[wire]
+    assert (found[0] > 20, found[1] > 100) == (True, True)
     assert len(drift(real, made)) <= 10  # the emulated providers show most of what is usual
     assert len(drift(real, made, at_least=0.0)) > len(drift(real, made))
 
@@ -128,23 +119,24 @@ def test_the_command_prints_differences_proposals_and_json(tmp_path: Path) -> No
 PARALLEL = RECORDED / "openai" / "openai.chat" / "parallel-three.yaml"
 
 
+def _claimed(path: Path, origin: str) -> Path:
+    """A shipped cassette without the marks of its responses, and with this origin in its provenance."""
+    text = PARALLEL.read_text().replace("x-toolparity-origin", "x-other")
+    path.write_text(text.replace("origin: emulated", f"origin: {origin}"))
+    return path
+
+
 @pytest.mark.thorough
 def test_responses_are_compared_with_those_of_the_shipped_library(tmp_path: Path) -> None:
-    live = tmp_path / "live.yaml"
-    text = PARALLEL.read_text().replace("x-toolparity-origin", "x-other")
-    live.write_text(text.replace("origin: emulated", "origin: live"))
-    assert re.search(r"openai.chat: 2 live and \d{3} emulated responses", _drift(live)[1])
+    shown = _drift(_claimed(tmp_path / "live.yaml", "live"))[1]
+    assert re.search(r"openai.chat: 2 live and \d{3} emulated responses", shown)
 
 
 def test_emulated_responses_are_never_taken_as_live(tmp_path: Path) -> None:
     code, _, errors = _drift(PARALLEL, PARALLEL)
-    assert code == 5
-    assert "2 emulated responses are not compared as LIVE" in errors
-    unmarked = tmp_path / "a.yaml"
-    unmarked.write_text(PARALLEL.read_text().replace("x-toolparity-origin", "x-other"))
-    assert _drift(unmarked, PARALLEL)[0] == 5  # the provenance says so, too
-    live = tmp_path / "b.yaml"
-    live.write_text(unmarked.read_text().replace("origin: emulated", "origin: live"))
+    assert (code, "2 emulated responses are not compared as LIVE" in errors) == (5, True)
+    assert _drift(_claimed(tmp_path / "a.yaml", "emulated"), PARALLEL)[0] == 5  # the provenance says so, too
+    live = _claimed(tmp_path / "b.yaml", "live")
     assert _drift(live, PARALLEL)[0] == 0
     code, _, errors = _drift(live, live)
     assert (code, "2 responses of real providers are not compared as EMULATED" in errors) == (5, True)

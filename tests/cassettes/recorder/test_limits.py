@@ -56,16 +56,18 @@ def test_an_estimate_repeats_the_history_in_each_round() -> None:
     assert two.input_tokens > 1.5 * one.input_tokens
 
 
-def test_the_requests_are_limited_before_they_are_sent() -> None:
+def test_a_request_or_conversation_beyond_the_limits_is_not_started() -> None:
     limits = Budget(max_calls=2)
     limits.before("m", {})
     limits.before("m", {})
     with pytest.raises(BudgetSpent, match="all 2 requests are sent"):
         limits.before("m", {})
     assert limits.calls == 2
-
-
-def test_the_cost_follows_from_the_usage_and_the_table() -> None:
+    limits = Budget(max_calls=1)
+    with pytest.raises(BudgetSpent, match="2 more are needed"):
+        limits.reserve(scripts()["single-call"], CHAT, CHAT.model, stream=False)
+    with pytest.raises(BudgetSpent):  # a shorter one is not started either
+        limits.reserve(scripts()["text-only"], CHAT, CHAT.model, stream=False)
     limits = Budget(max_cost=1.0, prices={"m-*": Prices(1000.0, 2000.0), "*": Prices(1.0, 1.0)})
     limits.before("m-1", {})
     limits.after("m-1", Usage(300, 100))
@@ -74,14 +76,6 @@ def test_the_cost_follows_from_the_usage_and_the_table() -> None:
     limits.after("m-1", Usage(600, 0))
     with pytest.raises(BudgetSpent, match=r"1\.1000 of 1 are spent"):
         limits.before("m-1", {})
-
-
-def test_a_conversation_that_does_not_fit_is_not_started_and_ends_the_run() -> None:
-    limits = Budget(max_calls=1)
-    with pytest.raises(BudgetSpent, match="2 more are needed"):
-        limits.reserve(scripts()["single-call"], CHAT, CHAT.model, stream=False)
-    with pytest.raises(BudgetSpent):  # a shorter one is not started either
-        limits.reserve(scripts()["text-only"], CHAT, CHAT.model, stream=False)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +107,15 @@ def test_a_dry_run_shows_each_cassette_requests_and_cost_and_sends_nothing(tmp_p
     assert "plain  replace" in _record("single-call", "--dry-run", "--rerecord", into=into).output
 
 
-def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path) -> None:
-    result = _record("single-call", "text-only", "--max-calls", "2", into=tmp_path)
+def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path, prices: Path) -> None:
+    result = _record("single-call", "text-only", "--max-calls", "2", into=tmp_path / "a")
     assert result.exit_code == 4, result.output
-    assert [place.name for place in files.find(tmp_path)] == ["single-call"]
+    assert [place.name for place in files.find(tmp_path / "a")] == ["single-call"]
     assert "2 of 2 requests are sent, 1 more are needed" in result.output
-
-
-def test_a_cost_limit_prevents_a_recording_above_it(tmp_path: Path, prices: Path) -> None:
-    into = tmp_path / "library"
     arguments = ("single-call", "--prices", str(prices), "--max-cost")
-    assert "about 0.3" in _record(*arguments, "0.01", into=into).output
-    assert not [*files.find(into)]
-    assert _record(*arguments, "100", into=into).exit_code == 0
+    assert "about 0.3" in _record(*arguments, "0.01", into=tmp_path / "b").output
+    assert not [*files.find(tmp_path / "b")]
+    assert _record(*arguments, "100", into=tmp_path / "b").exit_code == 0
 
 
 @pytest.mark.parametrize(
