@@ -12,7 +12,6 @@ import httpx2
 import pytest
 
 from tests.cassettes.emulated.script_library import LIBRARY, TEXT
-from toolparity import normalize
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.recorder.script_driver import conversation
 from toolparity.cassettes.scripts import scripts
@@ -61,7 +60,7 @@ def deltas(events: list[dict[str, Any]], type: str, member: str) -> list[str]:
     return [e["delta"][member] for e in events if e["type"] == "content_block_delta" and e["delta"]["type"] == type]
 
 
-def test_an_answer_has_the_ids_and_members_of_its_model(sdk: anthropic.Anthropic) -> None:
+def test_an_answer_has_the_ids_and_members_of_its_model_and_the_limits_in_its_headers(sdk: anthropic.Anthropic) -> None:
     made = plain(sdk, "calls")
     assert re.fullmatch(f"msg_01{_BASE58}{{22}}", made["id"])
     assert made["model"] == "claude-haiku-4-5-20251001"
@@ -76,6 +75,12 @@ def test_an_answer_has_the_ids_and_members_of_its_model(sdk: anthropic.Anthropic
     assert newer["usage"]["output_tokens_details"] == {"thinking_tokens": 0}
     assert newer["usage"]["inference_geo"] == "global"
     assert plain(sdk, "own-id")["content"][0]["id"] == "my-own-1"
+    headers = sdk.messages.with_raw_response.create(**body("words")).headers
+    assert re.fullmatch(REQUEST_ID, headers["request-id"])
+    for name in ("requests", "tokens", "input-tokens", "output-tokens"):
+        limit, remaining = (int(headers[f"anthropic-ratelimit-{name}-{end}"]) for end in ("limit", "remaining"))
+        assert 0 < remaining <= limit
+        assert re.fullmatch(r"2026-\d\d-\d\dT\d\d:\d\d:\d\dZ", headers[f"anthropic-ratelimit-{name}-reset"])
 
 
 def test_a_stream_opens_and_closes_one_block_after_the_other(sdk: anthropic.Anthropic) -> None:
@@ -158,24 +163,16 @@ def test_code_runs_in_a_shell_or_in_the_first_version_of_the_tool(sdk: anthropic
     assert failed == {"type": "bash_code_execution_tool_result_error", "error_code": "unavailable"}
 
 
-def test_a_refusal_has_stop_details(sdk: anthropic.Anthropic) -> None:
+def test_a_refusal_has_stop_details_and_a_pause_is_continued_by_sending_the_answer_back(
+    sdk: anthropic.Anthropic,
+) -> None:
     made, delta = plain(sdk, "refuses"), streamed(sdk, "refuses")[-2]["delta"]
     assert (made["stop_reason"], made["stop_details"]["type"]) == ("refusal", "refusal")
     assert (delta["stop_reason"], delta["stop_details"]) == ("refusal", made["stop_details"])
-
-
-def test_a_pause_is_continued_by_sending_the_answer_back(sdk: anthropic.Anthropic) -> None:
     first, question = plain(sdk, "pauses"), body("pauses")["messages"]
     assert first["stop_reason"] == "pause_turn"
     second = plain(sdk, "pauses", messages=[*question, {"role": "assistant", "content": first["content"]}])
     assert [block["text"] for block in second["content"]] == ["In 1758."]
-
-
-def test_calls_are_made_as_the_request_allows(sdk: anthropic.Anthropic) -> None:
-    none = plain(sdk, "calls", tool_choice={"type": "none"})
-    assert ([block["type"] for block in none["content"]], none["stop_reason"]) == (["text"], "end_turn")
-    one = plain(sdk, "calls", tool_choice={"type": "auto", "disable_parallel_tool_use": True})
-    assert [block["input"] for block in one["content"] if block["type"] == "tool_use"] == [{"what": "a"}]
 
 
 REFUSALS = {
@@ -198,15 +195,6 @@ def test_a_script_refuses_with_anthropics_errors(sdk: anthropic.Anthropic, kind:
     assert re.fullmatch(REQUEST_ID, error.request_id or "")
     assert error.body["request_id"] == error.request_id
     assert error.response.headers.get("retry-after") == ("3" if kind == "rate_limit" else None)
-
-
-def test_the_sdk_retries_after_the_seconds_of_the_header(servers: Servers) -> None:
-    waited: list[float] = []
-    with client(servers, max_retries=2) as sdk, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("time.sleep", waited.append)
-        with pytest.raises(anthropic.RateLimitError):
-            sdk.messages.create(**body("rate_limit"))
-    assert waited == [3, 3]
 
 
 def test_a_missing_and_an_unknown_key_are_refused(servers: Servers) -> None:
@@ -244,24 +232,10 @@ def test_a_request_that_breaks_a_rule_is_refused(sdk: anthropic.Anthropic, case:
     assert (caught.value.type, message in str(caught.value.api_message)) == (type, True)
 
 
-def test_a_stream_breaks_off_as_the_script_does(sdk: anthropic.Anthropic) -> None:
-    for id, type in (("overloaded-1", "overloaded_error"), ("server_error-1", "api_error"), ("cut-1", None)):
-        response = normalize(raw_stream(sdk, id), "anthropic.messages")
-        assert (response.complete, response.text) == (False, TEXT)
-        assert (response.error and response.error.type) == type
-    with sdk.messages.stream(**body("overloaded-1")) as stream, pytest.raises(anthropic.APIStatusError) as caught:
-        list(stream.text_stream)
-    assert caught.value.type == "overloaded_error"
-    with pytest.raises(httpx2.RemoteProtocolError):
-        raw_stream(sdk, "reset-1")
+def test_an_error_during_a_stream_is_raised_by_the_sdk(sdk: anthropic.Anthropic) -> None:
+    for id, type in (("overloaded-1", "overloaded_error"), ("server_error-1", "api_error")):
+        with sdk.messages.stream(**body(id)) as stream, pytest.raises(anthropic.APIStatusError) as caught:
+            list(stream.text_stream)
+        assert caught.value.type == type
     with pytest.raises((anthropic.APIConnectionError, httpx2.RemoteProtocolError)):
         list(sdk.messages.create(**body("reset-1"), stream=True))
-
-
-def test_answers_carry_the_limits_in_their_headers(sdk: anthropic.Anthropic) -> None:
-    headers = sdk.messages.with_raw_response.create(**body("words")).headers
-    assert re.fullmatch(REQUEST_ID, headers["request-id"])
-    for name in ("requests", "tokens", "input-tokens", "output-tokens"):
-        limit, remaining = (int(headers[f"anthropic-ratelimit-{name}-{end}"]) for end in ("limit", "remaining"))
-        assert 0 < remaining <= limit
-        assert re.fullmatch(r"2026-\d\d-\d\dT\d\d:\d\d:\d\dZ", headers[f"anthropic-ratelimit-{name}-reset"])

@@ -1,20 +1,25 @@
-"""The emulated providers of OpenAI and xAI answer what a request asks for, store answers, and echo tools."""
+"""The emulated HTTP endpoints of OpenAI and xAI answer what a request asks for, and refuse as the providers do."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
 from tests.cassettes.emulated.callers import REST_SURFACES, Answered, Sdk, answered, opening, resource
 from tests.cassettes.emulated.fidelity import payloads
 from tests.cassettes.emulated.script_library import TEXT
-from toolparity.cassettes.emulated.script_player import tokens
-from toolparity.cassettes.emulated.servers import running
+from toolparity import normalize
+from toolparity.cassettes.emulated.openai_rest import error
+from toolparity.cassettes.emulated.script_player import ProviderRefusal, tokens
+from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.model import Reasoning, ServerToolCall
+from toolparity.normalizer.wires.openai_chat.rules import RULES as CHAT_RULES
+from toolparity.normalizer.wires.openai_responses.rules import RULES as RESPONSES_RULES
 
 each_surface = pytest.mark.parametrize("surface", REST_SURFACES, ids=lambda surface: surface.name)
 OPENAI_CHAT, OPENAI_RESPONSES, XAI_CHAT, XAI_RESPONSES = REST_SURFACES
@@ -52,12 +57,10 @@ def test_answers_name_the_snapshot_of_the_model_and_carry_the_providers_headers(
     assert raw.headers["content-type"] == "application/json"
     assert raw.headers["x-ratelimit-remaining-requests"].isdigit()
     if surface.provider == "openai":
-        assert raw.request_id.startswith("req_")
-        assert raw.headers["openai-version"] == "2020-10-01"
+        assert (raw.request_id[:4], raw.headers["openai-version"]) == ("req_", "2020-10-01")
         assert raw.headers["openai-processing-ms"].isdigit()
     else:
-        assert len(raw.request_id) == 36
-        assert "openai-version" not in raw.headers
+        assert (len(raw.request_id), "openai-version" in raw.headers) == (36, False)
 
 
 def test_a_stream_has_usage_and_padding_as_its_options_say(openai_sdk: Sdk) -> None:
@@ -144,17 +147,15 @@ def test_a_server_call_shows_its_results(openai_sdk: Sdk, surface: Surface) -> N
 
 def test_a_search_on_x_looks_like_a_custom_call_that_the_caller_need_not_answer(openai_sdk: Sdk) -> None:
     for stream in (False, True):
-        body = opening(XAI_RESPONSES, "reads-x", stream=stream)
-        answer = answered(openai_sdk(XAI_RESPONSES), XAI_RESPONSES, body)
+        answer = answered(openai_sdk(XAI_RESPONSES), XAI_RESPONSES, opening(XAI_RESPONSES, "reads-x", stream=stream))
         assert b'"name":"x_keyword_search"' in answer.data
         assert b'"type":"custom_tool_call"' in answer.data
-        assert answer.response.calls == []
-        blocks = answer.response.choices[0].blocks
-        assert [block.tool for block in blocks if isinstance(block, ServerToolCall)] == ["x_search"]
+        blocks = [block.tool for block in answer.response.choices[0].blocks if isinstance(block, ServerToolCall)]
+        assert (answer.response.calls, blocks) == ([], ["x_search"])
 
 
 @on_responses
-def test_a_stored_answer_can_be_continued_and_read_again(openai_sdk: Sdk, surface: Surface) -> None:
+def test_only_a_stored_answer_can_be_continued_and_read_again(openai_sdk: Sdk, surface: Surface) -> None:
     sdk = openai_sdk(surface)
     first = sdk.responses.create(**opening(surface, "single-call"))
     call = next(item for item in first.output if item.type == "function_call")
@@ -163,17 +164,12 @@ def test_a_stored_answer_can_be_continued_and_read_again(openai_sdk: Sdk, surfac
     assert second.output_text == "No umbrella needed: Lisbon stays dry tomorrow, with 24 degrees."
     assert second.previous_response_id == first.id
     assert sdk.responses.retrieve(first.id).to_dict() == first.to_dict()
-
-
-@on_responses
-def test_an_answer_that_is_not_stored_is_forgotten(surface: Surface) -> None:
-    with running() as servers, openai.OpenAI(base_url=servers.base(surface), api_key="any", max_retries=0) as sdk:
-        first = sdk.responses.create(**opening(surface, "text-only", store=False))
-        with pytest.raises(openai.NotFoundError):
-            sdk.responses.retrieve(first.id)
-        with pytest.raises(openai.APIStatusError) as caught:
-            sdk.responses.create(model=surface.model, input="Continue.", previous_response_id=first.id)
-        assert f"Previous response with id '{first.id}' not found." in caught.value.response.text
+    forgotten = sdk.responses.create(**opening(surface, "words", store=False)).id
+    with pytest.raises(openai.NotFoundError):
+        sdk.responses.retrieve(forgotten)
+    with pytest.raises(openai.APIStatusError) as caught:
+        sdk.responses.create(model=surface.model, input="Continue.", previous_response_id=forgotten)
+    assert f"Previous response with id '{forgotten}' not found." in caught.value.response.text
 
 
 def test_tools_are_echoed_as_openai_reads_them(openai_sdk: Sdk) -> None:
@@ -184,3 +180,169 @@ def test_tools_are_echoed_as_openai_reads_them(openai_sdk: Sdk) -> None:
         (tool,) = openai_sdk(surface).responses.create(**body).tools
         assert tool.type == "function"
         assert (tool.strict, "additionalProperties" in (tool.parameters or {})) == expected
+
+
+PATHS = {"openai.chat": "/chat/completions", "openai.responses": "/responses"}
+JSON = {"authorization": "Bearer any", "content-type": "application/json"}
+
+
+def post(servers: Servers, surface: Surface, content: Any, headers: dict[str, str] = JSON) -> httpx2.Response:
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return httpx2.post(servers.base(surface) + PATHS[surface.wire], content=data, headers=headers)
+
+
+def message(surface: Surface, response: httpx2.Response) -> str:
+    """The message of an error, whose body must have the provider's members."""
+    body = response.json()
+    assert response.headers["content-type"] == "application/json"
+    if surface.provider == "xai":
+        assert (sorted(body), type(body["code"])) == (["code", "error"], str)
+        return str(body["error"])
+    assert list(body) == ["error"]
+    assert list(body["error"]) == ["message", "type", "param", "code"]
+    return str(body["error"]["message"])
+
+
+@each_surface
+def test_a_scripted_refusal_is_raised_by_the_sdk_and_read_by_the_normalizer(openai_sdk: Sdk, surface: Surface) -> None:
+    for id, raised, status, wait in (
+        ("rate_limit", openai.RateLimitError, 429, "3"),
+        ("overloaded", openai.InternalServerError, 503, None),
+        ("server_error", openai.InternalServerError, 500, None),
+    ):
+        for stream in (False, True):
+            with pytest.raises(raised) as caught:
+                resource(openai_sdk(surface), surface).create(**opening(surface, id, stream=stream))
+            response = caught.value.response
+            assert (response.status_code, response.headers.get("retry-after")) == (status, wait)
+            read = normalize(response.content, surface.wire, provider=surface.provider, status=status).error
+            assert read is not None
+            assert (read.message, read.retryable) == (message(surface, response), True)
+
+
+@each_surface
+def test_a_missing_and_an_unknown_key_are_refused_without_showing_the_key(servers: Servers, surface: Surface) -> None:
+    body = opening(surface, "text-only")
+    missing = post(servers, surface, body, {"content-type": "application/json"})
+    assert (missing.status_code, "API key" in message(surface, missing)) == (401, True)
+    unknown = post(servers, surface, body, {**JSON, "authorization": "Bearer invalid-key-0123456789"})
+    assert unknown.status_code == (401 if surface.provider == "openai" else 400)
+    assert message(surface, unknown).startswith("Incorrect API key provided: in")
+    assert "key-01234" not in unknown.text
+
+
+@each_surface
+def test_a_body_that_is_not_a_request_or_begins_no_script_is_refused(servers: Servers, surface: Surface) -> None:
+    for content in (b"", b"{", b"[]", b'"text"', b"\xff\xfe{}", b"{}]", b"[" * 100_000):
+        response = post(servers, surface, content)
+        assert (response.status_code, "JSON body of your request" in message(surface, response)) == (400, True), content
+    nameless = opening(surface, "text-only")
+    del nameless["model"]
+    bodies: list[Any] = [{}, {"model": 7}, {"messages": 1, "input": 1}, {"model": None, "tools": {}}, nameless]
+    for body in bodies:
+        response = post(servers, surface, body)
+        assert (response.status_code, message(surface, response) != "") == (400, True), body
+    response = post(servers, surface, b"{}", {**JSON, "content-type": "text/plain"})
+    assert (response.status_code, "'text/plain'" in message(surface, response)) == (400, True)
+    member = "messages" if surface.wire == "openai.chat" else "input"
+    other = {**opening(surface, "text-only"), member: [{"role": "user", "content": "Which way?"}]}
+    response = post(servers, surface, other)
+    assert (response.status_code, "'Which way?'" in message(surface, response)) == (400, True)
+
+
+@each_surface
+def test_a_member_of_another_type_is_refused_or_read_and_never_a_crash(servers: Servers, surface: Surface) -> None:
+    names = ["stream_options", "include", "reasoning", "text", "metadata", "tools", "messages", "input", "tool_choice"]
+    values: list[Any] = [7, "x", [7], {"x": 7}, [[]], True]
+    for name in names:
+        for value in values:
+            response = post(servers, surface, {**opening(surface, "single-call"), name: value})
+            assert response.status_code == 200 or message(surface, response), (name, value)
+            assert response.status_code in (200, 400), (name, value)
+
+
+@each_surface
+def test_an_unknown_path_or_method_is_not_found(servers: Servers, surface: Surface) -> None:
+    response = httpx2.post(servers.base(surface) + "/nothing", content=b"{}", headers=JSON)
+    assert (response.status_code, message(surface, response)) == (404, "Invalid URL (POST /v1/nothing)")
+    response = httpx2.put(servers.base(surface) + PATHS[surface.wire], content=b"{}", headers=JSON)
+    assert (response.status_code, "PUT" in message(surface, response)) == (405, True)
+
+
+def test_openai_refuses_with_the_status_and_the_type_of_the_broken_rule() -> None:
+    for rule in (*CHAT_RULES, *RESPONSES_RULES):
+        details: dict[str, Any] = {"status": rule.status, "error_type": rule.error_type, "rule": rule.id}
+        status, _, body = error(ProviderRefusal("invalid_request", "7 of them", path="tools[0]", **details))
+        assert (status, body["error"]["type"]) == (rule.status, rule.error_type), rule.id
+        assert body["error"]["message"], rule.id
+        assert "{" not in body["error"]["message"], rule.id
+
+
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+_ITEM = {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{}"}
+_QUESTION = {"role": "user", "content": "What is the weather like?"}
+#: What is wrong -> the surface, the changed members, and the status, param, code and message of the refusal.
+REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a model of another provider, on Chat Completions": (
+        "openai.chat",
+        {"model": "claude-5"},
+        "404 None model_not_found: The model `claude-5` does not exist or you do not have access to it.",
+    ),
+    "a model of another provider, on Responses": (
+        "openai.responses",
+        {"model": "claude-5"},
+        "400 model model_not_found: The requested model 'claude-5' does not exist.",
+    ),
+    "a call without a result, on Chat Completions": (
+        "openai.chat",
+        {"messages": [_QUESTION, {"role": "assistant", "content": None, "tool_calls": [_CALL]}, _QUESTION]},
+        "400 messages None: An assistant message with 'tool_calls' must be followed by tool messages responding to",
+    ),
+    "a result without a call": (
+        "openai.chat",
+        {"messages": [_QUESTION, {"role": "tool", "tool_call_id": "call_9", "content": "dry"}]},
+        "400 messages None: Invalid parameter: messages with role 'tool' must be a response to a preceeding message",
+    ),
+    "a call without a result, on Responses": (
+        "openai.responses",
+        {"input": [_QUESTION, _ITEM]},
+        "400 input None: No tool output found for function call call_1.",
+    ),
+    "a limit that is too small": (
+        "openai.responses",
+        {"max_output_tokens": 10},
+        "400 max_output_tokens integer_below_min_value: Invalid 'max_output_tokens': integer below minimum value. "
+        "Expected a value >= 16, but got 10 instead.",
+    ),
+    "an answer that is not stored": (
+        "openai.responses",
+        {"previous_response_id": "resp_0"},
+        "400 previous_response_id previous_response_not_found: Previous response with id 'resp_0' not found.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_openai_refuses_with_its_own_message(openai_sdk: Sdk, case: str) -> None:
+    name, members, expected = REFUSALS[case]
+    with pytest.raises(openai.APIStatusError) as caught:
+        resource(openai_sdk(SURFACES[name]), SURFACES[name]).create(**opening(SURFACES[name], "single-call", **members))
+    found = caught.value.response.json()["error"]
+    assert f"{caught.value.status_code} {found['param']} {found['code']}: {found['message']}".startswith(expected)
+    assert found["type"] == "invalid_request_error"
+
+
+@pytest.mark.thorough(keep=1, per="{surface.name}")
+@each_surface
+@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded", "server_error"])
+def test_an_error_in_a_stream_is_raised_by_the_sdk(openai_sdk: Sdk, surface: Surface, kind: str, after: int) -> None:
+    create, id = resource(openai_sdk(surface), surface).create, f"{kind}-{after}"
+    with pytest.raises(openai.APIError) as caught:
+        list(create(**opening(surface, id, stream=True)))
+    assert not isinstance(caught.value, openai.APIConnectionError)
+    with pytest.raises(openai.APIStatusError):
+        create(**opening(surface, id))
+    for broken, stream in ((f"reset-{after}", True), (f"reset-{after}", False), (f"cut-{after}", False)):
+        with pytest.raises((httpx2.TransportError, openai.APIConnectionError)):
+            answered(openai_sdk(surface), surface, opening(surface, broken, stream=stream))

@@ -15,7 +15,7 @@ from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, ReplayFailed, SecretsLeft
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
-from toolparity.cassettes.recorder.record import Connection, capture, drift, emulated, live, record
+from toolparity.cassettes.recorder.record import Connection, capture, emulated, live, record
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import Fault, Round, Say, Script, scripts
 from toolparity.cassettes.secrets import Scrubber
@@ -31,7 +31,6 @@ FIRST = SINGLE.rounds[0]
 KEY = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2Rl"
 NOWHERE = emulated(CHAT, "http://127.0.0.1:9/v1")
 each_surface = pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
-plain_and_streamed = pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 
 
 @pytest.fixture
@@ -98,22 +97,6 @@ def test_a_first_recording_is_written_with_its_provenance_and_kept_later(
     assert (place(tmp_path).stat().st_mtime_ns, place(tmp_path).stat().st_ino) == (written.st_mtime_ns, written.st_ino)
 
 
-@pytest.mark.thorough(keep=1)
-@each_surface
-@plain_and_streamed
-def test_recording_twice_gives_the_same_interactions(at: Any, stream: bool, servers: Servers, tmp_path: Path) -> None:
-    script = scripts()["two-rounds"]
-    first = record(script, at, emulated(at, servers.base(at)), stream=stream, root=tmp_path / "a")
-    with running() as others:
-        second = record(script, at, emulated(at, others.base(at)), stream=stream, root=tmp_path / "b")
-    assert files.load(first.path).interactions == files.load(second.path).interactions
-
-
-def test_a_changed_scenario_is_recorded_again_by_default(tmp_path: Path, way: Connection, old: bytes) -> None:
-    assert record(SINGLE, CHAT, way, stream=False, root=tmp_path).status == "replaced"
-    assert files.load(place(tmp_path)).provenance.scenario_hash == SINGLE.hash
-
-
 DAMAGED: dict[str, Callable[[str], str]] = {
     "no YAML": lambda content: "!!python/object/apply:os.system [exit]",
     "nothing": lambda content: "",
@@ -139,14 +122,17 @@ def test_a_file_without_a_sure_origin_is_replaced_by_a_live_recording_only(
     assert files.load(outcome.path).provenance.origin == "live"
 
 
-def test_a_live_recording_is_replaced_by_a_live_one_only(tmp_path: Path, way: Connection, live_way: Connection) -> None:
-    record(OTHER, CHAT, way, stream=False, root=tmp_path)
-    assert record(OTHER, CHAT, live_way, stream=False, root=tmp_path).status != "kept"
-    old = place(tmp_path).read_bytes()
+def test_a_changed_scenario_is_recorded_again_and_live_over_a_live_recording_only(
+    tmp_path: Path, way: Connection, live_way: Connection, old: bytes
+) -> None:
+    assert record(SINGLE, CHAT, way, stream=False, root=tmp_path).status == "replaced"
+    assert files.load(place(tmp_path)).provenance.scenario_hash == SINGLE.hash
+    assert record(SINGLE, CHAT, live_way, stream=False, root=tmp_path).status != "kept"
+    live_bytes = place(tmp_path).read_bytes()
     with pytest.raises(CassetteNotWritten, match="does not replace a live one"):
-        record(SINGLE, CHAT, way, stream=False, root=tmp_path)
-    assert unchanged(tmp_path, old)
-    assert record(SINGLE, CHAT, live_way, stream=False, root=tmp_path).status == "replaced"
+        record(OTHER, CHAT, way, stream=False, root=tmp_path)
+    assert unchanged(tmp_path, live_bytes)
+    assert record(OTHER, CHAT, live_way, stream=False, root=tmp_path).status == "replaced"
 
 
 @pytest.mark.thorough(keep=1)
@@ -191,8 +177,10 @@ def test_an_interrupt_in_any_round_leaves_the_old_file(
 
 _CUT, _RESET = (Round([Say("It will")], fault=Fault(kind, after=1)) for kind in ("cut", "reset"))
 _ERROR = "round 2: the provider returned an error"
+_EARLY = [Round([Say("No idea.")], ask=SINGLE.ask)]
 #: The rounds that the provider plays, the surfaces, plain or streamed, and the reason of the failure.
 FAILURES: list[tuple[list[Round], str, bool, str]] = [
+    (_EARLY, "openai.chat", False, "the model ended after round 1 of 2"),
     *(([FIRST, Round(fault=Fault(kind))], "openai.chat", stream, _ERROR)
       for kind in ("overloaded", "server_error", "rate_limit") for stream in (False, True)),
     *(([FIRST, _CUT], at, True, "round 2: the response is incomplete") for at in BYTE_WIRES),
@@ -200,21 +188,13 @@ FAILURES: list[tuple[list[Round], str, bool, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.thorough(keep=4)
+@pytest.mark.thorough(keep=5)
 @pytest.mark.parametrize(("played", "at", "stream", "reason"), FAILURES)
-def test_an_error_or_break_in_the_second_round_leaves_the_old_file(
+def test_an_error_a_break_or_an_early_end_leaves_the_old_file(
     tmp_path: Path, old: bytes, played: list[Round], at: str, stream: bool, reason: str
 ) -> None:
     with pytest.raises(RecordingFailed, match=reason):
         record_from(rounds(*played), tmp_path, at, stream=stream)
-    assert unchanged(tmp_path, old)
-
-
-def test_a_model_that_ends_too_early_and_a_provider_that_is_down_leave_the_old_file(tmp_path: Path, old: bytes) -> None:
-    with pytest.raises(RecordingFailed, match="the model ended after round 1 of 2"):
-        record_from(rounds(Round([Say("No idea.")], ask=SINGLE.ask)), tmp_path)
-    with pytest.raises(RecordingFailed, match="round 1: APIConnectionError"):
-        record(SINGLE, CHAT, NOWHERE, stream=False, root=tmp_path)
     assert unchanged(tmp_path, old)
 
 
@@ -232,7 +212,7 @@ def test_a_secret_in_an_answer_is_scrubbed_or_the_old_file_stays(
     assert ("The key is " in place(tmp_path).read_text()) == scrubs == (not unchanged(tmp_path, old))
 
 
-def test_a_recording_that_does_not_replay_leaves_the_old_file(
+def test_a_provider_that_is_down_or_a_recording_that_does_not_replay_leaves_the_old_file(
     tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def changed(*args: Any, **options: Any) -> Any:
@@ -240,6 +220,8 @@ def test_a_recording_that_does_not_replay_leaves_the_old_file(
         made[0][0].body = made[0][0].body.replace(b'"tools"', b'"stools"')
         return made
 
+    with pytest.raises(RecordingFailed, match="round 1: APIConnectionError"):
+        record(SINGLE, CHAT, NOWHERE, stream=False, root=tmp_path)
     monkeypatch.setattr(recorder, "capture", changed)
     with pytest.raises(ReplayFailed, match="stools: removed"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
@@ -253,23 +235,20 @@ def test_a_live_recording_needs_the_key_of_its_provider() -> None:
         assert live(at, {at.key: "k"}) == Connection("live", Link(at.base, "k", timeout=120.0))
 
 
-def test_drift_reports_other_answers_and_changes_no_file(tmp_path: Path, way: Connection) -> None:
-    path = record(SINGLE, CHAT, way, stream=False, root=tmp_path).path
-    before = path.read_bytes()
-    assert drift(path, SINGLE, CHAT, way) == []
-    twice = rounds(msgspec.structs.replace(FIRST, parts=[FIRST.parts[0]] * 2), SINGLE.rounds[1])
-    with running({SINGLE.id: twice}) as servers:
-        changes = drift(path, SINGLE, CHAT, emulated(CHAT, servers.base(CHAT)))
-    assert "+ call exchange 1: get_weather (function)" in map(str, changes)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.thorough(keep=3)
-@plain_and_streamed
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @each_surface
-def test_a_scripted_refusal_is_recorded_and_replays(at: Any, stream: bool, servers: Servers, tmp_path: Path) -> None:
-    outcome = record(scripts()["error-rate-limit"], at, emulated(at, servers.base(at)), stream=stream, root=tmp_path)
-    (response,) = responses(outcome.path, at)
+def test_a_script_and_a_scripted_refusal_are_recorded_alike_from_other_servers(
+    at: Any, stream: bool, servers: Servers, tmp_path: Path
+) -> None:
+    with running() as others:
+        for id in ("two-rounds", "error-rate-limit"):
+            one, other = (
+                record(scripts()[id], at, emulated(at, each.base(at)), stream=stream, root=tmp_path / str(number)).path
+                for number, each in enumerate((servers, others))
+            )
+            assert files.load(one).interactions == files.load(other).interactions
+    (response,) = responses(one, at)
     assert response.error is not None
     assert (response.error.status, response.error.retryable, response.choices) == (429, True, [])
 

@@ -52,27 +52,29 @@ def next_body(script: Script, response: Response, at: Any = CHAT) -> Any:
 
 THREE: list[Any] = [LOOK, ScriptedCall("note", {}, result={"kept": True}), ScriptedCall("look", {}, result="two")]
 CUT = "[tool_error] This call was not executed: its arguments were truncated."
+OK = '{"ok":true}'
+#: The first round of the script, the calls of the answer, why it stopped, and the results that the request has.
+ANSWERS: dict[str, tuple[Round, list[tuple[str, str]], str | None, dict[str, str]]] = {
+    "the results of its tool in order": (
+        Round(THREE),
+        [("b", "look"), ("a", "look"), ("c", "note")],
+        None,
+        {"b": "one", "a": "two", "c": '{"kept":true}'},
+    ),
+    "calls that are not in the script": (
+        Round([LOOK]),
+        [("a", "look"), ("b", "look"), ("c", "other")],
+        None,
+        {"a": "one", "b": OK, "c": OK},
+    ),
+    "a cut call": (Round([LOOK], ending="length"), [("a", "look")], "length", {"a": CUT}),
+}
 
 
-@pytest.mark.parametrize(
-    ("first", "response", "results"),
-    [
-        (
-            Round(THREE),
-            answered(("b", "look"), ("a", "look"), ("c", "note")),
-            {"b": "one", "a": "two", "c": '{"kept":true}'},
-        ),
-        (
-            Round([LOOK]),
-            answered(("a", "look"), ("b", "look"), ("c", "other")),
-            {"a": "one", "b": '{"ok":true}', "c": '{"ok":true}'},
-        ),
-        (Round([LOOK], ending="length"), answered(("a", "look"), stop="length"), {"a": CUT}),
-    ],
-    ids=["the results of its tool in order", "calls that are not in the script", "a cut call"],
-)
-def test_each_call_gets_a_result(first: Round, response: Response, results: dict[str, str]) -> None:
-    body = next_body(script(first, DONE), response)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_each_call_gets_a_result(name: str) -> None:
+    first, calls, stop, results = ANSWERS[name]
+    body = next_body(script(first, DONE), answered(*calls, stop=stop))
     assert {m["tool_call_id"]: m["content"] for m in body["messages"] if m["role"] == "tool"} == results
 
 
@@ -85,15 +87,6 @@ def test_a_tool_that_fails_and_one_that_returns_nothing_are_marked() -> None:
     assert body["messages"][-1]["content"] == [
         {"type": "tool_result", "tool_use_id": "toolu_look", "content": "it is dark", "is_error": True},
         {"type": "tool_result", "tool_use_id": "toolu_note"},
-    ]
-
-
-def test_the_user_asks_again_as_the_script_does() -> None:
-    messages = next_body(script(*ASKED_AGAIN), answered(text="Hello."))["messages"]
-    assert [(m["role"], m["content"]) for m in messages] == [
-        ("user", "Look twice."),
-        ("assistant", "Hello."),
-        ("user", "And now?"),
     ]
 
 
@@ -112,15 +105,15 @@ _ERROR = normalize('{"error": {"message": "no", "type": "server_error"}}', "open
 )
 def test_the_conversation_ends_with_the_script_the_model_or_an_error(rounds: Any, response: Response) -> None:
     assert next_body(script(*rounds), response) is None
+    messages = next_body(script(*ASKED_AGAIN), answered(text="Hello."))["messages"]
+    asked = [("user", "Look twice."), ("assistant", "Hello."), ("user", "And now?")]
+    assert [(m["role"], m["content"]) for m in messages] == asked
 
 
-def test_a_script_that_a_surface_cannot_represent_is_an_error_before_any_request() -> None:
+def test_a_script_that_a_surface_cannot_represent_is_an_error_and_waiting_hints_are_never_sent() -> None:
     custom = script(DONE, tools=[OfferedTool("free", "Takes text.", kind="custom")])
     with pytest.raises(RecordingFailed, match="the request cannot represent the whole script"):
         next(conversation(custom, SURFACES["anthropic.messages"], stream=False))
-
-
-def test_waiting_hints_are_never_sent() -> None:
     hinted = script(DONE, tools=[OfferedTool("look", "Looks.", waiting_hint="Looking")])
     for at in SURFACES.values():
         assert "Looking" not in str(next(conversation(hinted, at, stream=False)))
