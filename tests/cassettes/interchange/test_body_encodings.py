@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cassettes.library.making import imported, written
 from tests.support.traffic import CHAT_URL, chat_body
 from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.library import find, load
+from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cassettes.sources.bodies import body_of
 
@@ -108,3 +111,23 @@ def test_cassettes_of_go_vcr_and_req_cassette_are_read(tmp_path: Path) -> None:
     assert [(one.status, one.address, one.method, one.model) for one in found if isinstance(one, Exchange)] == [
         (200, f"{CHAT_URL}?a=1", "POST", "m")
     ] * 2
+
+
+def test_a_grpc_call_of_another_recorder_is_imported(tmp_path: Path) -> None:
+    chat = pytest.importorskip("xai_sdk.proto").chat_pb2
+    answer = chat.GetChatCompletionResponse(id="r", model="grok")
+    output = answer.outputs.add(finish_reason=3)
+    output.message.content = "hello"
+    output.message.role = 2
+    sample = {
+        "request_sample": {"json": {"model": "grok", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}]}},
+        "response_sample": {"raw": answer.SerializeToString()},
+    }
+    imported(written(tmp_path / "a.yaml", sample))
+    (place,) = find(tmp_path / "into")
+    (response,) = verify.decoded(load(place.path))
+    assert response.text == "hello"
+    body = json.loads(load(place.path).responses[0]["body"]["string"])
+    assert body["messages"][0]["message"]["outputs"][0]["message"]["content"] == "hello"
+    assert base64.b64decode(body["messages"][0]["serialized"]) == answer.SerializeToString()
+    assert verify.verify_one(place).problems == []

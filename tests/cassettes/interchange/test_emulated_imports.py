@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import lzma
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.cassettes.library.making import made, rewritten
+from tests.cassettes.library.making import har, imported, made, rewritten, skipped, taken, written
 from tests.support.traffic import chat_body
 from tests.support.traffic import interaction as recorded
 from toolparity.cassettes import emulation_marker
-from toolparity.cassettes.library import RECORDED, find, forget, load
-from toolparity.cassettes.library.importer import Imported, Skipped, import_files
+from toolparity.cassettes.library import RECORDED, find, load
+from toolparity.cassettes.library.importer import Imported, Skipped
 from toolparity.cassettes.surfaces import SURFACES
-
-
-def taken(path: Path, into: Path) -> list[Imported | Skipped]:
-    forget()
-    return list(import_files([str(path)], into))
 
 
 @pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
 @pytest.mark.parametrize("end", [".yaml", ".stream.yaml"])
 def test_emulated_cassettes_of_every_surface_are_rejected(tmp_path: Path, at: Any, end: str) -> None:
-    path = RECORDED / at.provider / at.wire / f"single-call{end}"
-    (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Skipped)
+    found = skipped(RECORDED / at.provider / at.wire / f"single-call{end}", into=tmp_path / "into")
     assert found.fault
     assert "the response comes from an emulated provider" in found.what
     assert "copy the cassette" in found.hint
@@ -40,10 +31,9 @@ def test_emulated_cassettes_of_every_surface_are_rejected(tmp_path: Path, at: An
 
 
 def test_error_responses_of_the_emulated_grpc_service_are_rejected(tmp_path: Path) -> None:
-    refused = [place for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
+    refused = [place.path for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
     assert refused
-    for place in refused:
-        assert all(isinstance(one, Skipped) for one in taken(place.path, tmp_path / "into"))
+    assert all(isinstance(one, Skipped) for one in taken(*refused, into=tmp_path / "into"))
     assert find(tmp_path / "into") == []
 
 
@@ -62,36 +52,21 @@ def test_an_emulated_provenance_is_rejected_without_markers_compressed_or_incomp
 
     path = tmp_path / f"ours.yaml{end}"
     path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=not incomplete).read_bytes()))
-    (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Skipped)
-    assert "the response comes from an emulated provider" in found.what
-
-
-def har(marker: str) -> dict[str, Any]:
-    response = {
-        "status": 200,
-        "headers": [{"name": "X-Toolparity-Origin", "value": marker}],
-        "content": {"mimeType": "application/json", "text": chat_body("f")},
-    }
-    request = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions", "headers": []}
-    return {"log": {"entries": [{"request": request, "response": response}]}}
+    assert "the response comes from an emulated provider" in skipped(path).what
 
 
 @pytest.mark.parametrize(("marker", "real"), [("emulated", False), ("unknown", False), ("live", True)])
 def test_the_origin_marker_is_respected_in_other_formats(tmp_path: Path, marker: str, real: bool) -> None:
-    path = tmp_path / "a.har"
-    path.write_text(json.dumps(har(marker)))
-    (found,) = taken(path, tmp_path / "into")
+    (found,) = taken(har(tmp_path / "a.har", X_Toolparity_Origin=marker))
     assert isinstance(found, Imported) is real
     if isinstance(found, Imported):
         assert list(emulation_marker.contradictions("imported", load(found.path).responses)) == []
 
 
-def test_real_answers_in_the_same_file_are_imported(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
+def test_real_answers_are_imported_from_the_same_file_and_from_a_library(tmp_path: Path) -> None:
     ours, theirs = recorded(chat_body("f"), x_toolparity_origin="emulated"), recorded(chat_body("g"))
-    path.write_text(yaml.safe_dump({"interactions": [ours, theirs]}))
-    left, took = taken(path, tmp_path / "into")
+    left, took = taken(written(tmp_path / "a.yaml", ours, theirs))
     assert isinstance(left, Skipped)
     assert isinstance(took, Imported)
     assert took.interactions == 1
+    assert imported(made(tmp_path / "ours", origin="live")).provenance.origin == "imported"

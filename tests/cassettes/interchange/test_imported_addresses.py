@@ -1,4 +1,4 @@
-"""The request of a source matches its imported cassette, and the name of a file never ends an import."""
+"""An imported cassette holds no secret, matches the request of its source, and has a name of its own."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from vcr.request import Request
 
+from tests.cassettes.library.making import har, imported, skipped, taken, written
 from tests.support.thoroughness import examples, is_thorough, sampled
 from tests.support.traffic import chat_body
 from tests.support.traffic import interaction as recorded
 from toolparity.cassettes.errors import RequestNotRecorded
-from toolparity.cassettes.library import find, forget, load
-from toolparity.cassettes.library.importer import Imported, Skipped, import_files, slug
+from toolparity.cassettes.library import find, load
+from toolparity.cassettes.library.importer import Imported, slug
+from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.recorder.vcr import playing
 from toolparity.cassettes.sources import member_lists
 from toolparity.cli import main
@@ -41,11 +41,6 @@ ADDRESSES = st.builds(
 )
 
 
-def written(path: Path, *interactions: dict[str, Any]) -> Path:
-    path.write_text(yaml.safe_dump({"interactions": list(interactions)}), "utf-8")
-    return path
-
-
 def played(path: str, *requests: Request) -> list[Request]:
     """The requests that a cassette answers."""
     found = []
@@ -59,64 +54,77 @@ def played(path: str, *requests: Request) -> list[Request]:
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=ADDRESSES)
 def test_the_request_of_the_source_matches_with_any_address(tmp_path: Path, address: str) -> None:
-    forget()
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address, request='{"model": "m"}'))
-    (found,) = import_files([str(source)], tmp_path / "into", force=True)
-    assert isinstance(found, Imported), found
+    found = imported(source, force=True)
     assert played(found.path, Request("POST", address, '{"model": "m"}', {}))
     other = address.replace("https://", "ftp://").replace("http://", "https://").replace("ftp://", "http://")
     assert not played(found.path, Request("POST", other, '{"model": "m"}', {}))
 
 
-def test_credentials_in_an_address_are_removed_and_the_request_still_matches(tmp_path: Path) -> None:
-    secret = "Zq7Xw2Lk9Vb4Nc8Rt1Ys"
-    address = f"https://ana:{secret}@api.openai.com/v1/chat/completions?api-version=1&key={secret}#part"
-    source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
-    (found,) = import_files([str(source)], tmp_path / "into")
-    assert isinstance(found, Imported)
-    text = Path(found.path).read_text()
-    assert secret not in text
-    assert "api-version=1" in text
-    assert played(found.path, Request("POST", address, "{}", {}))
+SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
+#: Known by the header of a request alone. Headers are removed after the scrubber has learnt from them, not before.
+WORD = "a-word-that-no-rule-knows-91"
 
 
-def test_credentials_of_the_request_are_removed_from_the_bodies(tmp_path: Path) -> None:
-    """The headers are removed after the scrubber has learnt from them, not before."""
-    secret = "a-word-that-no-rule-knows-91"
-    one = recorded(chat_body("f").replace("chatcmpl-1", f"echo {secret}"))
-    one["request"]["headers"] = {"Authorization": [f"Bearer {secret}"], "User-Agent": ["x"]}
-    (found,) = import_files([str(written(tmp_path / "a.yaml", one))], tmp_path / "into")
-    assert isinstance(found, Imported)
-    assert secret not in Path(found.path).read_text()
+def test_secrets_are_removed_from_addresses_headers_bodies_and_models_and_the_request_still_matches(
+    tmp_path: Path,
+) -> None:
+    address = f"https://ana:{SECRET}@api.openai.com/v1/chat/completions?api-version=1&key={SECRET}#part"
+    asked = {"model": f"ft:gpt:ana.sousa@sousa-lamps.pt:{WORD}", "user": "ana.sousa@sousa-lamps.pt", "key": SECRET}
+    answer = chat_body("f").replace("chatcmpl-1", f"echo {WORD}")
+    one = recorded(answer, url=address, request=json.dumps(asked), x_request_id=SECRET, set_cookie="a=b")
+    one["request"]["headers"] = {"Authorization": [f"Bearer {WORD}"], "User-Agent": ["x"]}
+    found = imported(written(tmp_path / "a.yaml", one))
+    assert (found.provenance.model or "").startswith("ft:gpt:")
     assert "user-agent" not in {name.lower() for name in load(found.path).requests[0].headers}
+    imported(har(tmp_path / "b.har", set_cookie="a=b"))
+    places = find(tmp_path / "into")
+    assert len(places) == 2
+    for place in places:
+        text = place.path.read_text("utf-8")
+        assert [word for word in (SECRET, WORD, "ana.sousa", "set-cookie") if word in text.lower() + text] == []
+        assert verify.verify_one(place).problems == []
+    assert "api-version=1" in Path(found.path).read_text()
+    simple = imported(written(tmp_path / "c.yaml", recorded(chat_body("f"), url=address)))
+    assert played(simple.path, Request("POST", address, "{}", {}))
+
+
+def test_a_recording_that_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolparity.cassettes.secrets.Scrubber.cassette", lambda self, given: given)
+    asked = json.dumps({"model": "m", "key": SECRET})
+    one = skipped(written(tmp_path / "a.yaml", recorded(chat_body("f"), request=asked)))
+    assert (one.fault, SECRET in str(one), find(tmp_path / "into")) == (True, False, [])
 
 
 @pytest.mark.parametrize("address", ["/v1/chat/completions", "api.openai.com/v1/chat/completions", "https:///x", ""])
 def test_an_address_without_a_scheme_or_host_is_rejected(tmp_path: Path, address: str) -> None:
-    source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
-    (found,) = import_files([str(source)], tmp_path / "into")
-    assert isinstance(found, Skipped)
-    assert "cannot be replayed" in found.what
+    one = skipped(written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address)))
+    assert "cannot be replayed" in one.what
+
+
+def test_folders_are_walked_and_names_do_not_collide(tmp_path: Path) -> None:
+    for name in ("a/x.yaml", "b/x.yaml", "a_x.yaml", "a/x.yaml.gz"):
+        written(tmp_path / "theirs" / name, recorded(chat_body("f")))
+    assert all(isinstance(one, Imported) for one in taken(tmp_path / "theirs"))
+    places = find(tmp_path / "into")
+    assert sorted(str(place.name) for place in places) == ["theirs-a-x", "theirs-a-x-2", "theirs-a-x-3", "theirs-b-x"]
+    sources = {load(place.path).provenance.source for place in places}
+    assert sources == {"theirs/a/x.yaml", "theirs/b/x.yaml", "theirs/a_x.yaml", "theirs/a/x.yaml.gz"}
+    paths = {"Tests/Test_A.yaml": "tests-test-a", "a b/ç.json.gz": "a-b", "...": "unnamed", "x.y.har": "x-y"}
+    assert {path: slug(path) for path in paths} == paths
+    assert slug("x" * 400 + "a.yaml") != slug("x" * 400 + "b.yaml")
+    assert slug("-".join(["ab"] * 100) + ".yaml").startswith("ab-ab-ab")
 
 
 @pytest.mark.parametrize("length", [100, 200, 240, 250])
 def test_long_names_are_shortened_to_distinct_names(tmp_path: Path, length: int) -> None:
     theirs = tmp_path / "theirs" / "deep" / "down"
-    theirs.mkdir(parents=True)
-    for end in "ab":
-        written(theirs / f"{'x' * (length - 1)}{end}.yaml", recorded(chat_body("f")))
-    written(theirs / "z.yaml", recorded(chat_body("f")))
-    into = str(tmp_path / "into")
-    result = CliRunner().invoke(main, ["cassettes", "import", str(tmp_path / "theirs"), "--into", into])
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert len(find(into)) == 3
-    again = CliRunner().invoke(main, ["cassettes", "import", str(tmp_path / "theirs"), "--into", into])
-    assert again.stderr.count("the cassette already exists") == 3
-
-
-def test_names_that_differ_only_after_the_limit_stay_distinct() -> None:
-    assert slug("x" * 400 + "a.yaml") != slug("x" * 400 + "b.yaml")
-    assert slug("-".join(["ab"] * 100) + ".yaml").startswith("ab-ab-ab")
+    for name in ("x" * (length - 1) + "a", "x" * (length - 1) + "b", "z"):
+        written(theirs / f"{name}.yaml", recorded(chat_body("f")))
+    arguments = ["cassettes", "import", str(tmp_path / "theirs"), "--into", str(tmp_path / "into")]
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, result.stderr, len(find(tmp_path / "into"))) == (0, "", 3)
+    assert CliRunner().invoke(main, arguments).stderr.count("the cassette already exists") == 3
 
 
 def test_a_library_that_cannot_be_written_is_an_error_for_each_file(
@@ -126,9 +134,7 @@ def test_a_library_that_cannot_be_written_is_an_error_for_each_file(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("toolparity.cassettes.library.importer._write", full)
-    for name in ("a.yaml", "b.yaml"):
-        written(tmp_path / name, recorded(chat_body("f")))
-    paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml")]
+    paths = [str(written(tmp_path / name, recorded(chat_body("f")))) for name in ("a.yaml", "b.yaml")]
     result = CliRunner().invoke(main, ["cassettes", "import", *paths, "--into", str(tmp_path / "library")])
     assert result.exit_code == 4
     assert [line.split(": ")[1] for line in result.stderr.splitlines()] == ["cannot be written"] * 2
@@ -151,16 +157,15 @@ def requests_of(path: Path) -> list[Request]:
 
 
 def test_requests_of_other_projects_match_their_imported_cassettes(tmp_path: Path, recordings: Path) -> None:
-    forget()
-    taken: dict[str, list[str]] = {}
+    cassettes: dict[str, list[str]] = {}
     paths = sampled([path for path in sorted((recordings / "cassettes").iterdir()) if path.name != "manifest.json"], 20)
-    for one in import_files([str(path) for path in paths], tmp_path):
+    for one in taken(*paths, into=tmp_path):
         if isinstance(one, Imported):
-            taken.setdefault(Path(one.source).name, []).append(one.path)
+            cassettes.setdefault(Path(one.source).name, []).append(one.path)
     counts: Counter[str] = Counter()
     for path in paths:
         left = requests_of(path)
-        for cassette in taken.get(path.name, []):
+        for cassette in cassettes.get(path.name, []):
             answered = played(cassette, *left)
             counts["matched"] += len(answered)
             left = [request for request in left if request not in answered]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from msgspec.structs import replace
 
 from tests.support.traffic import CHAT_URL, chat_body
 from toolparity.cassettes import emulation_marker
-from toolparity.cassettes.library import KEY, Provenance, path_for, save
+from toolparity.cassettes.library import KEY, Provenance, forget, path_for, save
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files
 from toolparity.cassettes.library.provenance import digest
 from toolparity.cassettes.scripts import scripts
 
@@ -78,3 +80,43 @@ def rewritten(path: Path, change: Any, *, honest: bool = False) -> Path:
         members["seal"] = convert(members, Provenance).sealing
     path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     return path
+
+
+def written(path: Path, *interactions: dict[str, Any]) -> Path:
+    """A cassette of another project, as plain PyYAML writes it; packed where its name says so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump({"version": 1, "interactions": list(interactions)}).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def har(path: Path, started: str = "2025-03-04T05:06:07.5+02:00", status: int = 200, **headers: str) -> Path:
+    """A HAR file with one exchange, whose response has these headers; names with underscores."""
+    request: dict[str, Any] = {"method": "POST", "url": CHAT_URL, "postData": {"text": '{"model": "gpt"}'}}
+    request["headers"] = [{"name": "Authorization", "value": "Bearer a-word-that-no-rule-knows-91"}]
+    content = {"mimeType": "application/json", "text": chat_body("f")}
+    sent = [{"name": name.replace("_", "-"), "value": value} for name, value in headers.items()]
+    response = {"status": status, "headers": sent, "content": content}
+    entry = {"startedDateTime": started, "request": request, "response": response}
+    path.write_text(json.dumps({"log": {"entries": [entry]}}), "utf-8")
+    return path
+
+
+def taken(*paths: Path, into: Path | None = None, **options: Any) -> list[Imported | Skipped]:
+    """What an import of these paths did. It goes into the folder `into` beside the first one."""
+    forget()
+    return list(import_files([str(path) for path in paths], into or paths[0].parent / "into", **options))
+
+
+def imported(*paths: Path, **options: Any) -> Imported:
+    """The only one, which must be imported."""
+    (one,) = taken(*paths, **options)
+    assert isinstance(one, Imported), one
+    return one
+
+
+def skipped(*paths: Path, **options: Any) -> Skipped:
+    """The only one, which must be left out."""
+    (one,) = taken(*paths, **options)
+    assert isinstance(one, Skipped), one
+    return one

@@ -21,7 +21,7 @@ from toolparity.cassettes.library import Persister, forget, load, save
 pytestmark = pytest.mark.service("cassettes/library", "cassettes/recorder")
 
 ROOT = Path(__file__).parents[3]
-#: Saves once, and kills itself just before the n-th system call of that.
+#: For each number that it is sent, a fork saves once, and kills itself just before the n-th system call of that.
 STEPPER = """
 import os, signal, sys
 from pathlib import Path
@@ -60,41 +60,24 @@ def whole(path: Path) -> int:
     return version
 
 
-class Forker:
-    """A process that forks a writer for each number that it is sent: starting Python once is enough."""
-
-    def __init__(self, code: str, path: Path) -> None:
-        command, environment = [sys.executable, "-c", code, str(path)], {**os.environ, "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def send(self, number: int) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{number}\n")
-        self._process.stdin.flush()
-        return self._process.stdout.readline().strip()
-
-    def __enter__(self) -> Forker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-        assert self._process.returncode == 0
-
-
 def test_a_recorder_killed_before_each_single_step_leaves_one_whole_version(tmp_path: Path) -> None:
     path = made(tmp_path, interaction("1" * 2000), note="1 2000")
     old = path.read_bytes()
     seen = []
-    with Forker(STEPPER, path) as forker:
+    command, environment = [sys.executable, "-c", STEPPER, str(path)], {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as forker:
+        assert forker.stdin is not None
+        assert forker.stdout is not None
         for step in range(1, 100):
-            killed = forker.send(step) == "True"
+            print(step, file=forker.stdin, flush=True)
+            killed = forker.stdout.readline() == "True\n"
             seen.append(whole(path))
             if not killed:
                 break
             path.write_bytes(old)
+    assert forker.returncode == 0
     assert len(seen) > 10, "opened, written in pieces, synchronised, replaced, closed"
     assert seen == sorted(seen), "the old one up to a step, the new one from there"
     assert (seen[0], seen[-1]) == (1, 9)
@@ -115,22 +98,6 @@ def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) 
     assert os.listdir(path.parent) == [path.name]
 
 
-def _full(after: int) -> Any:
-    """An os.write to a disk with room for so many bytes."""
-    real = os.write
-    room = after
-
-    def write(descriptor: int, data: Any) -> int:
-        nonlocal room
-        if not room:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        taken = min(room, len(data))
-        room -= taken
-        return real(descriptor, bytes(data[:taken]))
-
-    return write
-
-
 @pytest.fixture
 def old(tmp_path: Path) -> Iterator[Path]:
     """The path of a cassette that the test must leave unchanged, with nothing beside it."""
@@ -143,12 +110,22 @@ def old(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("room", [0, 1, 100, 1500])
 def test_a_full_disk_leaves_the_old_cassette(old: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    monkeypatch.setattr(os, "write", _full(room))
+    real, left = os.write, room
+
+    def write(descriptor: int, data: Any) -> int:
+        nonlocal left
+        if not left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = min(left, len(data))
+        left -= taken
+        return real(descriptor, bytes(data[:taken]))
+
+    monkeypatch.setattr(os, "write", write)
     with pytest.raises(CassetteNotWritten) as caught:
         save(old, [interaction("new" * 1000)], PROVENANCE)
+    monkeypatch.undo()
     reason = "cannot be written: No space left on device (an existing cassette is unchanged)"
     assert str(caught.value) == f"{old}: {reason}"
-    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "open"])

@@ -1,7 +1,9 @@
-"""The provenance of a cassette is complete, and read before the rest of the file."""
+"""The provenance of a cassette is complete, and read before the rest of the file. Its digest covers the values of the
+interactions, not their layout in the file."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -12,9 +14,9 @@ import yaml
 from msgspec.structs import replace
 from vcr import VCR
 
-from tests.cassettes.library.making import PROVENANCE, interaction, made, rewritten
-from toolparity.cassettes.errors import InvalidProvenance
-from toolparity.cassettes.library import KEY, Provenance, load, provenance_of
+from tests.cassettes.library.making import LACKING, PROVENANCE, interaction, made, rewritten
+from toolparity.cassettes.errors import InvalidProvenance, UnreadableCassette
+from toolparity.cassettes.library import KEY, Provenance, digest, load, provenance_of
 from toolparity.cassettes.library import provenance as reading
 
 GOOD = replace(PROVENANCE, digest="sha256:" + "0" * 64).as_metadata()
@@ -89,15 +91,12 @@ def test_provenance_of_any_other_shape_is_an_error(tmp_path: Path, value: Any) -
         assert str(path) in str(caught.value)
 
 
-def test_an_imported_cassette_may_lack_the_facts_of_the_recorder() -> None:
-    lacking = dict.fromkeys(("model", "surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
+def test_an_imported_cassette_may_lack_the_facts_of_the_recorder_and_no_other_its_provenance(tmp_path: Path) -> None:
+    lacking = LACKING | {"model": None}
     assert read(origin="imported", **lacking).scenario is None
     for origin in ("live", "emulated"):
         with pytest.raises(InvalidProvenance, match="only an imported cassette may lack it"):
             read(origin=origin, **lacking)
-
-
-def test_an_error_about_missing_provenance_names_the_command(tmp_path: Path) -> None:
     path = rewritten(made(tmp_path), lambda content: content.pop("metadata"))
     with pytest.raises(InvalidProvenance, match="toolparity record"):
         provenance_of(path)
@@ -108,3 +107,54 @@ def test_an_error_about_missing_provenance_names_the_command(tmp_path: Path) -> 
 )
 def test_age_is_counted_in_days_of_utc(day: str, age: int) -> None:
     assert read(date=day).age(date(2026, 1, 10)) == age
+
+
+def test_the_layout_of_the_yaml_does_not_change_the_digest(tmp_path: Path) -> None:
+    path = made(tmp_path, interaction("data: {}\n\ndata: é\r\n\n"), interaction(b"\xff\x00"))
+    before = load(path).digest
+    content = yaml.safe_load(path.read_bytes())
+    styles: list[Any] = [{"sort_keys": True}, {"default_flow_style": True}, {"width": 20}, {"default_style": '"'}]
+    for style in styles:
+        path.write_bytes(yaml.safe_dump(content, **style, encoding="utf-8"))
+        assert load(path).digest == before, style
+
+
+ONE = interaction()
+
+
+def changed(*path: str, value: Any) -> list[Any]:
+    copied = place = copy.deepcopy(ONE)
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    return [copied]
+
+
+def test_the_digest_covers_every_value_and_its_type_but_not_whether_text_is_bytes() -> None:
+    answer = ONE["response"]["body"]["string"]
+    headers: list[Any] = [{}, {"content-type": "application/json"}, {"Content-Type": ["application/json"]}]
+    others: list[list[Any]] = [
+        [],
+        [ONE, ONE],
+        [{"request": ONE["response"], "response": ONE["request"]}],
+        changed("request", "method", value="GET"),
+        changed("request", "uri", value="https://elsewhere.example/"),
+        *(changed("request", "body", value=value) for value in (None, "")),
+        *(changed("request", "headers", value=value) for value in headers),
+        *(changed("response", "status", "code", value=code) for code in (201, "200", 200.0)),
+        changed("response", "body", "string", value=answer + " "),
+        changed("response", "grpc", value={"code": "OK"}),
+    ]
+    digests = [digest(one) for one in ([ONE], *others)]
+    assert len(set(digests)) == len(digests)
+    assert digest(changed("response", "body", "string", value=answer.encode())) == digest([ONE])
+    borders: list[Any] = [(["ab", "c"], ["a", "bc"]), ([["a"], "b"], [["a", "b"]]), ([True], [1])]
+    for one, other in [*borders, ([{"when": date(2026, 1, 1)}], [{"when": "2026-01-01"}])]:
+        assert digest(one) != digest(other), one
+    with pytest.raises(UnreadableCassette, match="a set is not plain data"):
+        digest([{1, 2}])
+
+
+def test_the_digest_does_not_change_from_release_to_release() -> None:
+    fixed = [{"request": {"uri": "u", "body": None}, "response": {"n": 1, "b": b"\xff", "l": [True, 1.5]}}]
+    assert digest(fixed) == "sha256:978f5c93c3f7747bf67f7c58ff3e44ee43c9289d2d077c0385319a619adf29cf"
