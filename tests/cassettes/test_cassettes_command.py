@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
-from tests.cassettes.library.making import interaction, made, rewritten
+from tests.cassettes.library.making import LACKING, interaction, made, rewritten, written
 from tests.support.traffic import chat_body
 from tests.support.traffic import interaction as recorded
 from toolparity.cassettes.emulated.servers import running
@@ -24,8 +23,6 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.cli import main
 from toolparity.normalizer.errors import MissingKey
-
-IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 
 
 def run(command: str, *args: str | Path, library: Path | None = None) -> Result:
@@ -44,7 +41,7 @@ def mixed(tmp_path: Path) -> Path:
     long_ago = (datetime.now(UTC) - timedelta(days=40)).strftime("%Y-%m-%d")
     made(tmp_path, origin="live", scenario="text-only", scenario_hash=scripts()["text-only"].hash, date=long_ago)
     made(tmp_path, date="2020-01-01")
-    made(tmp_path, origin="imported", date="2019-01-01", note="theirs", **IMPORTED)
+    made(tmp_path, origin="imported", date="2019-01-01", note="theirs", **LACKING)
     return tmp_path
 
 
@@ -101,23 +98,22 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_correct_library_passes(mixed: Path) -> None:
+def test_a_correct_library_passes_and_a_wrong_cassette_or_a_crash_has_an_exit_code(
+    mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = run("verify", library=mixed)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.endswith("3 of 3 cassettes passed: 1 live, 1 emulated, 1 imported\n")
     assert "scenario: imported without a scenario  1 cassettes" in result.stdout
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_wrong_cassette_and_a_crash_of_a_step_have_exit_codes(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = path_for("openai.chat", "single-call", False, mixed)
     rewritten(path, lambda content: content["interactions"].append(content["interactions"][0]))
     result = run("verify", library=mixed)
     assert result.exit_code == 1
-    line = next(line for line in result.stdout.splitlines() if line.startswith("openai/openai.chat/single-call.yaml"))
+    lines = result.stdout.splitlines()
+    line = next(line for line in lines if line.startswith("openai/openai.chat/single-call.yaml"))
     assert "digest: its interactions were changed" in line
     assert "restore it from version control" in line
-    row = next(line for line in result.stdout.splitlines() if line.startswith("emulated"))
+    row = next(line for line in lines if line.startswith("emulated"))
     assert row.split()[2:] == ["pass", "pass", "pass", "fail", "pass", "pass", "pass", "pass", "open"]
     (one,) = (one for one in data("verify", "single", library=mixed) if one["problems"])
     assert [(p["step"], p["fault"]) for p in one["problems"]] == [("digest", False)]
@@ -152,13 +148,9 @@ def test_live_shows_drift_and_changes_no_file(
     monkeypatch.setattr(recorder, "live", live)
     result = run("verify", "--live", library=root)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == [
-        "emulated  openai/openai.chat/single-call.stream.yaml",
-        "    as recorded",
-        "emulated  xai/xai.grpc/single-call.stream.yaml",
-        "    as recorded",
-    ]
-    path = tmp_path / path_for("openai.chat", "single-call", True, Path())
+    shown = [f"emulated  {path}/single-call.stream.yaml" for path in ("openai/openai.chat", "xai/xai.grpc")]
+    assert result.stdout.splitlines() == [shown[0], "    as recorded", shown[1], "    as recorded"]
+    path = path_for("openai.chat", "single-call", True, tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(path_for("openai.chat", "single-call", True, root).read_bytes())
     old = rewritten(path, _older, honest=True).read_bytes()
@@ -240,15 +232,17 @@ def test_only_live_cassettes_age_and_too_old_ones_fail(mixed: Path) -> None:
 
 def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
     made(mixed, scenario="gone", scenario_hash="x")
+    made(mixed, scenario="server-search", scenario_hash="x")
     result = run("orphans", library=mixed)
     assert result.exit_code == 1
     assert re.search(r"^emulated +openai/openai\.chat/gone\.yaml +unknown scenario: 'gone'$", result.stdout, re.M)
+    assert "openai.chat cannot play server-search" in result.stdout
     found = data("orphans", library=mixed)
-    assert [one["path"] for one in found["cassettes"]] == ["openai/openai.chat/gone.yaml"]
-    there = {"openai/openai.chat/single-call.yaml", "openai/openai.chat/text-only.yaml"}
+    there = [f"openai/openai.chat/{name}.yaml" for name in ("gone", "server-search", "single-call", "text-only")]
+    assert [one["path"] for one in found["cassettes"]] == there[:2]
     missing = {one["path"] for one in found["scenarios"]}
-    assert not missing & there
-    assert "openai/openai.chat/single-call.stream.yaml" in missing
+    assert not missing & set(there)
+    assert missing >= {"openai/openai.chat/single-call.stream.yaml", "xai/xai.grpc/server-search.yaml"}
 
 
 def test_a_complete_library_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,23 +255,19 @@ def test_a_complete_library_has_no_orphans(tmp_path: Path, monkeypatch: pytest.M
     assert (result.exit_code, result.stdout) == (0, "0 cassettes without a scenario, 0 missing recordings\n")
 
 
-def test_an_imported_cassette_is_listed_as_imported(tmp_path: Path) -> None:
-    source = tmp_path / "a.yaml"
-    source.write_text(yaml.safe_dump({"interactions": [recorded(chat_body("f"))]}), "utf-8")
-    result = run("import", source, "--into", tmp_path / "into", "--note", "theirs, MIT")
+def test_an_imported_cassette_is_listed_as_imported_and_replaced_with_force_only(tmp_path: Path) -> None:
+    source, into = written(tmp_path / "a.yaml", recorded(chat_body("f"))), tmp_path / "into"
+    result = run("import", source, "--into", into, "--note", "theirs, MIT")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "imported  openai/openai.chat/a.yaml  1 interactions of a.yaml\n"
-    assert data("list", library=tmp_path / "into")[0]["note"] == "theirs, MIT"
-    again = run("import", source, "--into", tmp_path / "into")
-    assert again.exit_code == 4
-    assert "replace it with --force" in again.stderr
-    assert run("import", source, "--into", tmp_path / "into", "--force").exit_code == 0
-
-
-def test_an_import_of_nothing_has_an_exit_code(tmp_path: Path) -> None:
-    source = tmp_path / "a.yaml"
-    url = "https://api.openai.com/v1/embeddings"
-    source.write_text(yaml.safe_dump({"interactions": [recorded("{}", url=url)]}), "utf-8")
-    result = run("import", source, "--into", tmp_path / "into")
-    assert result.exit_code == 5
-    assert "nothing was imported" in result.stderr
+    assert data("list", library=into)[0]["note"] == "theirs, MIT"
+    (path,) = (place.path for place in find(into))
+    before = path.read_bytes()
+    written(source, recorded(chat_body("other")))
+    again = run("import", source, "--into", into)
+    assert (again.exit_code, "replace it with --force" in again.stderr, path.read_bytes()) == (4, True, before)
+    assert run("import", source, "--into", into, "--force").exit_code == 0
+    assert b"other" in path.read_bytes()
+    nothing = written(tmp_path / "b.yaml", recorded("{}", url="https://api.openai.com/v1/embeddings"))
+    result = run("import", nothing, "--into", into)
+    assert (result.exit_code, "nothing was imported" in result.stderr) == (5, True)

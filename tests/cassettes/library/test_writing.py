@@ -67,7 +67,7 @@ def test_every_body_comes_back_through_plain_vcrpy(tmp_path_factory: Any, answer
     assert load(path).responses == [response]
 
 
-def test_classes_of_other_libraries_become_plain_data(tmp_path: Path) -> None:
+def test_classes_of_other_libraries_and_vcrpys_own_become_plain_data(tmp_path: Path) -> None:
     class Text(str):
         pass
 
@@ -77,6 +77,12 @@ def test_classes_of_other_libraries_become_plain_data(tmp_path: Path) -> None:
     content = yaml.safe_load(made(tmp_path, one).read_bytes())["interactions"][0]["response"]
     assert content["status"] == {"code": 200, "message": "OK"}
     assert content["headers"] == {"a": ["b"], "x-toolparity-origin": ["emulated"]}
+    request = Request("POST", "https://a.example/", iter([b"a", b"b"]), {"B": "2", "a": ["1"]})
+    response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": b"\xff"}}
+    one = plain_interaction(request, response)
+    headers = {"a": ["1"], "B": ["2"]}
+    assert one["request"] == {"method": "POST", "uri": "https://a.example/", "headers": headers, "body": "ab"}
+    assert one["response"]["body"] == response["body"] == {"string": b"\xff"}, "the given one is unchanged"
 
 
 def test_data_that_a_cassette_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,18 +99,13 @@ def test_data_that_a_cassette_cannot_hold_is_refused(tmp_path: Path, monkeypatch
     assert list(tmp_path.rglob("*.yaml")) == []
 
 
-def test_only_the_cassette_is_left_and_every_user_may_read_it(tmp_path: Path) -> None:
+def test_checks_read_the_new_cassette_before_it_replaces_the_old_one_which_every_user_may_read(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         path = made(tmp_path)
     finally:
         os.umask(before)
-    assert names(path.parent) == [path.name]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-
-
-def test_checks_read_the_new_cassette_before_it_replaces_the_old_one(tmp_path: Path) -> None:
-    path = made(tmp_path)
+    assert (names(path.parent), stat.S_IMODE(path.stat().st_mode)) == ([path.name], 0o644)
     old = path.read_bytes()
     seen: list[str] = []
 
@@ -115,9 +116,7 @@ def test_checks_read_the_new_cassette_before_it_replaces_the_old_one(tmp_path: P
         seen.append("asked")
 
     save(path, [interaction()], replace(PROVENANCE, note="new"), checks=[gate, gate])
-    assert seen == ["asked", "asked"]
-    assert load(path).provenance.note == "new"
-    assert names(path.parent) == [path.name]
+    assert (seen, load(path).provenance.note, names(path.parent)) == (["asked"] * 2, "new", [path.name])
 
 
 @pytest.mark.parametrize("error", [SecretsLeft("a key"), KeyboardInterrupt(), RuntimeError("a fault")])
@@ -150,13 +149,13 @@ def test_a_text_that_reads_back_as_other_data_is_not_written(tmp_path: Path, mon
     assert path.read_bytes() == old
 
 
-def recorder(*gates: Any, **members: Any) -> VCR:
+def recorder() -> VCR:
     vcr = VCR(record_mode="once")
-    vcr.register_persister(Persister(*gates, provenance=replace(PROVENANCE, **members)))
+    vcr.register_persister(Persister(provenance=PROVENANCE))
     return vcr
 
 
-def test_vcrpy_records_and_plays_through_the_persister(tmp_path: Path) -> None:
+def test_vcrpy_records_and_plays_through_the_persister_and_may_bring_the_provenance(tmp_path: Path) -> None:
     path = path_for("openai.chat", "single-call", False, tmp_path)
     request = Request("POST", "https://api.openai.com/v1/chat/completions", b"{}", {"accept": "x"})
     response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": b"{}"}}
@@ -166,34 +165,29 @@ def test_vcrpy_records_and_plays_through_the_persister(tmp_path: Path) -> None:
     for vcr in (recorder(), VCR()):
         with vcr.use_cassette(str(path), record_mode="none") as cassette:
             assert cassette.play_response(request)["body"]["string"] == b"{}"
-
-
-def test_provenance_may_come_with_the_cassette(tmp_path: Path) -> None:
-    path = path_for("openai.chat", "single-call", False, tmp_path)
+    other = path.with_name("other.yaml")
     vcr = VCR()
     vcr.register_persister(Persister())
-    with vcr.use_cassette(str(path)) as cassette:
+    with vcr.use_cassette(str(other)) as cassette:
         cassette.get_metadata("toolparity", PROVENANCE.as_metadata())
         cassette.get_metadata("theirs", {"a": 1})
-        cassette.append(Request("GET", "https://a.example/", None, {}), interaction()["response"])
-    assert load(path).provenance.scenario == PROVENANCE.scenario
-    assert load(path).metadata["theirs"] == {"a": 1}
+        cassette.append(request, response)
+    assert (load(other).provenance.scenario, load(other).metadata["theirs"]) == (PROVENANCE.scenario, {"a": 1})
 
 
 def test_vcrpy_filters_change_nothing_that_is_shared(tmp_path: Path) -> None:
+    def spoil(request: Request) -> Request:
+        request.body = b"spoiled"
+        request.headers["x"] = "y"
+        return request
+
     path = made(tmp_path)
-    vcr = VCR(filter_headers=["content-type"], before_record_request=_spoil)
+    vcr = VCR(filter_headers=["content-type"], before_record_request=spoil)
     vcr.register_persister(Persister())
     before = load(path).requests[0]._to_dict()
     with vcr.use_cassette(str(path), record_mode="none"):
         pass
     assert load(path).requests[0]._to_dict() == before
-
-
-def _spoil(request: Request) -> Request:
-    request.body = b"spoiled"
-    request.headers["x"] = "y"
-    return request
 
 
 def test_a_missing_cassette_is_missing_and_a_damaged_one_is_not_recorded_over(tmp_path: Path) -> None:
@@ -204,16 +198,6 @@ def test_a_missing_cassette_is_missing_and_a_damaged_one_is_not_recorded_over(tm
     with pytest.raises(UnreadableCassette), recorder().use_cassette(str(path)):
         pass
     assert path.read_text() == "interactions: ["
-
-
-def test_vcrpy_request_and_response_become_plain_data_unchanged() -> None:
-    request = Request("POST", "https://a.example/", iter([b"a", b"b"]), {"B": "2", "a": ["1"]})
-    response = {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": b"\xff"}}
-    one = plain_interaction(request, response)
-    assert one["request"] == {"method": "POST", "uri": "https://a.example/", "headers": {"a": ["1"], "B": ["2"]},
-                              "body": "ab"}  # fmt: skip
-    assert one["response"]["body"] == {"string": b"\xff"}
-    assert response["body"] == {"string": b"\xff"}
 
 
 @pytest.mark.parametrize("name", ["a" * 250 + ".yaml", "é" * 125 + ".yaml"])
