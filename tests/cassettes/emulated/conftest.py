@@ -1,4 +1,4 @@
-"""The emulated providers, running while the tests of this folder run."""
+"""OpenAI's SDK as a caller of the emulated providers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ import openai
 import pytest
 
 from tests.cassettes.emulated.callers import Sdk
-from tests.cassettes.emulated.script_library import LIBRARY
-from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.surfaces import Surface
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    """With the shipped scripts, and those of the tests."""
-    with running({**scripts(), **LIBRARY}) as found:
-        yield found
 
 
 @pytest.fixture(scope="session")
