@@ -51,12 +51,13 @@ def test_a_recorded_scenario_is_checked_with_its_cassette(folder: Path) -> None:
     result = _run("record", "--scenarios", "scenarios", *chosen, "--into", "cassettes")
     assert result.exit_code == 0, result.output
     assert [place.name for place in files.find("cassettes")] == ["refund", "refund"]
-    checked = _run("check", "--scenarios", "scenarios", "--surface", "openai.chat", "--mode", "plain", "--once")
+    check = ("check", "--scenarios", "scenarios", "--surface", "openai.chat", "--mode", "plain", "--once")
+    checked = _run(*check)
     assert checked.exit_code == 0, checked.output
     (plain,) = (place.path for place in files.find("cassettes") if not place.path.name.endswith(".stream.yaml"))
     plain.write_text(plain.read_text("utf-8").replace("get_order", "get_other"), "utf-8")
     files.forget()
-    broken = _run("check", "--scenarios", "scenarios", "--surface", "openai.chat", "--mode", "plain", "--once")
+    broken = _run(*check)
     assert broken.exit_code == 1, broken.output  # and not "new", which would not fail
 
 
@@ -71,19 +72,15 @@ def test_an_endpoint_is_verified_with_the_users_tools(folder: Path) -> None:
     assert re.search(r"values +1/1 +1/1", result.output)
 
 
-def test_a_project_names_its_folder_in_pyproject(folder: Path) -> None:
-    Path("pyproject.toml").write_text('[tool.toolparity]\nscenarios = "scenarios"\n')
+def test_a_project_names_its_folder_in_pyproject_for_commands_and_the_pytest_plug_in(folder: Path) -> None:
+    Path("pyproject.toml").write_text(
+        '[tool.toolparity]\nsubject = "normalizer"\nscenarios = "scenarios"\nsurfaces = ["openai.chat"]\n'
+    )
     chosen = ("record", "--wire", "openai.chat", "--provider", "openai", "--plain", "--dry-run")
     assert "refund on openai.chat" in _run(*chosen).output
     shipped = _run(*chosen, "--scenarios", "shipped").output
     assert "refund on openai.chat" not in shipped
     assert "parallel-three on openai.chat" in shipped
-
-
-def test_the_pytest_plug_in_runs_the_projects_scenarios(folder: Path) -> None:
-    Path("pyproject.toml").write_text(
-        '[tool.toolparity]\nsubject = "normalizer"\nscenarios = "scenarios"\nsurfaces = ["openai.chat"]\n'
-    )
     done = nested_pytest.run(Path.cwd(), "-q", "--co")
     assert "refund[openai.chat-plain-first]" in done.stdout, done.stdout + done.stderr
     assert "parallel-three" not in done.stdout
@@ -115,17 +112,12 @@ def test_a_mistake_is_reported_with_file_and_line(
     assert "the documentation of scenarios" in result.output
 
 
-def test_a_file_that_is_not_utf_8_and_two_equal_asks_are_errors(folder: Path) -> None:
+def test_a_folder_without_scenarios_with_equal_asks_or_another_encoding_is_an_error(folder: Path) -> None:
+    Path("empty").mkdir()
+    for name, problem in (("none", "does not exist"), ("empty", "has no scenario")):
+        result = _run("check", "--scenarios", name)
+        assert (result.exit_code, problem in result.output) == (2, True), result.output
     (folder / "other.toml").write_text(EXAMPLE, "utf-8")
-    result = _run("record", "--scenarios", "scenarios", "--dry-run")
-    assert "the first ask is that of other" in result.output
+    assert "the first ask is that of other" in _run("record", "--scenarios", "scenarios", "--dry-run").output
     (folder / "other.toml").write_bytes(b"title = '\xff'")
     assert "the file is not UTF-8" in _run("record", "--scenarios", "scenarios", "--dry-run").output
-
-
-@pytest.mark.parametrize(("name", "problem"), [("none", "does not exist"), ("empty", "has no scenario")])
-def test_a_folder_without_scenarios_is_a_usage_error(folder: Path, name: str, problem: str) -> None:
-    Path("empty").mkdir()
-    result = _run("check", "--scenarios", name)
-    assert result.exit_code == 2, result.output
-    assert problem in result.output
