@@ -20,7 +20,6 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
-from tests.cassettes.emulated.callers import REST_SURFACES
 from tests.cassettes.emulated.fidelity import Shape, pairs, payloads, shape, typed, unknown
 from tests.cassettes.emulated.script_library import LIBRARY
 from tests.normalizer.recorded.rows import Row, rows
@@ -37,7 +36,6 @@ PLAYED = {id: script for id, script in {**scripts(), **LIBRARY}.items() if id !=
 FOLDER = Path(__file__).parent
 ALLOWED = tomllib.loads((FOLDER / "fidelity.toml").read_text())["allowed"]
 EXCEPTIONS = tomllib.loads((FOLDER / "lacking.toml").read_text())
-COMPARED = [*REST_SURFACES, SURFACES["anthropic.messages"], SURFACES["xai.grpc"]]
 #: The models that are asked, by surface: answers differ by generation.
 MODELS = {
     "openai.chat": ("gpt-5-mini", "gpt-4.1"),
@@ -47,6 +45,7 @@ MODELS = {
     "anthropic.messages": ("claude-haiku-4-5", "claude-sonnet-5"),
     "xai.grpc": ("grok-4-fast", "grok-4.6"),
 }
+COMPARED = [SURFACES[name] for name in MODELS]
 THINKING: dict[str, dict[str, Any]] = {
     "claude-haiku-4-5": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
     "claude-sonnet-5": {"thinking": {"type": "adaptive"}},

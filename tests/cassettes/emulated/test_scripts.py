@@ -1,16 +1,23 @@
-"""The official SDKs read every script from the emulated providers as it is written."""
+"""The official SDKs read every script from the emulated providers as it is written, and its bytes do not change."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from xai_sdk.proto import chat_pb2
 
 from tests.cassettes.emulated.script_library import LIBRARY
 from tests.cassettes.recorder.talking import talk, talk_async, without_connection
+from tests.support.thoroughness import is_thorough
+from toolparity.cassettes.emulated.encoding import encoded
+from toolparity.cassettes.emulated.script_player import ConnectionReset, ProviderRefusal, StoredAnswers, play
 from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.scripts import Refuse, Round, Say, Script, ScriptedCall, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
@@ -80,3 +87,39 @@ def figures(response: Response) -> Any:
     usage = response.usage
     assert usage is not None
     return usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens
+
+
+#: One script for each thing that an answer can hold: the plain run takes these, `--thorough` all that are shipped.
+SHOWN = (
+    *("parallel-three", "two-rounds", "whole-pieces", "emoji-in-arguments", "empty-arguments", "free-text-tool"),
+    *("server-search", "searches-twice", "search-comes-to-nothing", "search-pauses-and-goes-on", "runs-code"),
+    *("searches-posts", "refusal", "thinks-and-answers", "thinks-unseen", "cut-only-call", "breaks-off"),
+)
+
+
+@pytest.mark.parametrize("surface", SURFACES.values(), ids=list(SURFACES))
+def test_an_answer_is_encoded_as_in_the_shipped_library(surface: Surface) -> None:
+    """What the shipped cassettes hold was compared with real traffic."""
+    shipped = [place for place in files.find() if (place.provider, place.wire) == (surface.provider, surface.wire)]
+    compared = 0
+    for place in shipped if is_thorough() else (place for place in shipped if place.name in SHOWN):
+        loaded = files.load(place.path)
+        for request, response in zip(loaded.requests, loaded.responses, strict=True):
+            body, answer = json.loads(request.body), response["body"]["string"]
+            if surface.by_messages:
+                body = chat_pb2.GetCompletionsRequest.FromString(base64.b64decode(body["serialized"]))
+                answer = b"".join(base64.b64decode(one["serialized"]) for one in json.loads(answer)["messages"])
+            if answer and response["status"]["code"] == 200:
+                assert encodings(surface, body, stream=place.stream) == answer, place.shown
+                compared += 1
+    assert compared >= 20
+
+
+def encodings(surface: Surface, body: Any, *, stream: bool) -> bytes:
+    """The bytes of an answer, up to the end or to the point at which its script breaks it off."""
+    played = play(surface, body, StoredAnswers())
+    data = b"" if stream else encoded(surface, surface.emulation.answer(played))
+    with suppress(ConnectionReset, ProviderRefusal):
+        for event in surface.emulation.events(played) if stream else ():
+            data += encoded(surface, event)
+    return data
