@@ -1,9 +1,14 @@
-"""`toolparity cassettes` lists, verifies, shows, compares and imports the cassettes of a library."""
+"""`toolparity cassettes` lists, verifies, shows, compares and imports cassettes, and its worker processes end with it."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,11 +80,11 @@ def test_a_cassette_without_provenance_is_unknown_and_a_fault(mixed: Path) -> No
     )
 
 
-@pytest.mark.parametrize("command", ["list", "verify", "age"])
-def test_an_empty_library_has_an_exit_code(tmp_path: Path, command: str) -> None:
-    result = run(command, library=tmp_path)
-    assert (result.exit_code, result.stdout) == (5, "")
-    assert "the library has no cassettes" in result.stderr
+def test_an_empty_library_has_an_exit_code(tmp_path: Path) -> None:
+    for command in ("list", "verify", "age"):
+        result = run(command, library=tmp_path)
+        assert (result.exit_code, result.stdout) == (5, "")
+        assert "the library has no cassettes" in result.stderr
 
 
 def test_several_processes_give_the_verdicts_of_one_in_the_same_order(tmp_path: Path) -> None:
@@ -188,20 +193,14 @@ def test_showing_begins_with_the_origin_and_ends_with_the_policy(mixed: Path) ->
     assert "policy first  kept get_weather; dropped get_news" in result.stdout
     relative = run("show", path.relative_to(mixed), "--policy", "all", library=mixed)
     assert run("show", path, library=mixed).stdout == relative.stdout
+    for name, message in (("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")):
+        other = run("show", name, library=mixed)
+        assert (other.exit_code, message in other.stderr) == (2, True)
     found = data("show", "single-call", library=mixed)
     assert (found["origin"], found["provenance"]["ran_by"]) == ("emulated", "the tests")
     (one,) = found["interactions"]
     assert one["response"]["choices"][0]["blocks"][0]["name"] == "get_weather"
     assert [ref["name"] for ref in one["selection"]["kept"]] == ["get_weather", "get_news"]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")]
-)
-def test_only_one_cassette_can_be_shown(mixed: Path, name: str, message: str) -> None:
-    result = run("show", name, library=mixed)
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 def test_a_diff_names_both_origins_and_the_changed_calls(mixed: Path) -> None:
@@ -271,3 +270,49 @@ def test_an_imported_cassette_is_listed_as_imported_and_replaced_with_force_only
     nothing = written(tmp_path / "b.yaml", recorded("{}", url="https://api.openai.com/v1/embeddings"))
     result = run("import", nothing, "--into", into)
     assert (result.exit_code, "nothing was imported" in result.stderr) == (5, True)
+
+
+_PARENT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from toolparity.cassettes.workers import in_order
+import slow_work
+if __name__ == "__main__":
+    list(in_order(slow_work.work, range(100), 2, "slow_work"))
+"""
+_WORK = """
+import os, sys, time
+from toolparity.conformance.subjects.process import Process
+def work(item):
+    program = Process([sys.executable, "-c", "import time; time.sleep(300)"])
+    print(os.getpid(), program._process.pid, flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the states of processes from /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_and_their_programs_end_with_a_killed_parent(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "slow_work.py").write_text(_WORK)
+    (tmp_path / "parent.py").write_text(_PARENT)
+    command = [sys.executable, str(tmp_path / "parent.py"), str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
+        assert parent.stdout is not None
+        started = [int(pid) for _ in range(2) for pid in parent.stdout.readline().split()]
+        assert all(map(_runs, started))
+        parent.send_signal(how)
+        parent.wait()
+    assert len(started) == 4
+    deadline = time.monotonic() + 60
+    while left := [pid for pid in started if _runs(pid)]:
+        assert time.monotonic() < deadline, f"processes {left} outlived the parent"
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # a zombie has ended

@@ -49,9 +49,9 @@ def foreign(found: Any, path: str = "") -> Iterator[str]:
         start = f"{here}." if here else ""
         for name, value in (found.model_extra or {}).items():
             yield from paths(value, start + name)
-        for name, field in type(found).model_fields.items():
-            if field.alias not in FREE and name not in FREE:
-                yield from foreign(getattr(found, name), start + (field.alias or name))
+        for name, member in found.__dict__.items():
+            if isinstance(member, list | BaseModel) and name not in FREE:
+                yield from foreign(member, start + name)
 
 
 def shape(bodies: Iterable[tuple[bytes, bool]]) -> Shape:

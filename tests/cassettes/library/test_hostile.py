@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tracemalloc
 from datetime import date as Day  # noqa: N812
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.cassettes.library.making import made, rewritten
 from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import find, inventory, load, path_for, provenance_of, safe_yaml
 from toolparity.cassettes.recorder.verify import verify_one
+from toolparity.cli import main
 from toolparity.normalizer.errors import ToolparityError
 
 REQUEST = {"method": "GET", "uri": "u", "body": None, "headers": {}}
@@ -209,16 +209,12 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
             way(path)
 
 
-@pytest.mark.service("cassettes/library")
-def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
-    """In its own process: the whole command, with every hostile file at once."""
+def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole command, with every hostile file at once."""
+    monkeypatch.chdir(tmp_path)
     for number, (content, _) in enumerate(HOSTILE.values()):
         put(tmp_path / "library", content, f"h{number}")
-    code = "from toolparity.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (1, "")
+    done = CliRunner().invoke(main, ["cassettes", "verify", "--library", "library"])
+    assert (done.exit_code, done.stderr) == (1, "")
     assert f"0 of {len(HOSTILE)} cassettes passed: {len(HOSTILE)} unknown" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["library"]

@@ -141,29 +141,21 @@ def test_a_step_that_the_disk_refuses_leaves_the_old_cassette(
     monkeypatch.undo()
 
 
-def test_writes_that_take_a_few_bytes_at_a_time_write_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
-    path = made(tmp_path, interaction("new" * 1000))
-    monkeypatch.undo()
-    assert load(path).responses[0]["body"]["string"] == b"new" * 1000
-
-
-def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
+def test_all_is_written_and_on_disk_before_it_takes_the_place_of_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
 
     def noted(name: str, real: Any) -> Any:
-        def call(*args: Any) -> Any:
-            done.append(name)
-            return real(*args)
+        return lambda *args: (done.append(name), real(*args))[1]
 
-        return call
-
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))
     for name in ("fsync", "replace"):
         monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
-    made(tmp_path)
+    path = made(tmp_path, interaction("new" * 1000))
+    monkeypatch.undo()
+    assert load(path).responses[0]["body"]["string"] == b"new" * 1000
     assert done == ["fsync", "replace", "fsync"], "the content, the name, and the folder that holds the name"
 
 

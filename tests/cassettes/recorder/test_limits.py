@@ -118,50 +118,34 @@ def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path, pri
     assert _record(*arguments, "100", into=tmp_path / "b").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_a_cost_without_prices_is_a_usage_error(tmp_path: Path, prices: Path) -> None:
+    for options, problem in (
         (["--max-cost", "1"], "--max-cost needs --prices FILE"),
-        (["--max-cost", "1", "--prices", "PRICES", "--model", "gpt-4.1"], "no table fits gpt-4.1"),
-    ],
-)
-def test_a_cost_without_prices_is_a_usage_error(tmp_path: Path, prices: Path, options: list[str], problem: str) -> None:
-    result = _record("single-call", *(str(prices) if word == "PRICES" else word for word in options), into=tmp_path)
-    assert result.exit_code == 2
-    assert problem in result.output
-
-
-def _old_cassette(root: Path) -> tuple[Path, bytes]:
-    """Record with another model, so that the next recording differs in a value."""
-    assert _record("single-call", "--live", "--model", "gpt-5-nano", into=root).exit_code == 0
-    (place,) = files.find(root)
-    return place.path, place.path.read_bytes()
+        (["--max-cost", "1", "--prices", str(prices), "--model", "gpt-4.1"], "no table fits gpt-4.1"),
+    ):
+        result = _record("single-call", *options, into=tmp_path)
+        assert (result.exit_code, problem in result.output) == (2, True)
 
 
 @pytest.mark.usefixtures("live")
-def test_without_a_terminal_a_cassette_is_replaced_with_yes_only(tmp_path: Path) -> None:
-    path, before = _old_cassette(tmp_path)
-    refused = _record("single-call", "--live", into=tmp_path)
-    assert refused.exit_code == 2
-    assert "it would replace the cassette single-call on openai.chat, plain" in refused.output
-    assert "pass --yes" in refused.output
-    assert path.read_bytes() == before
-    result = _record("single-call", "--live", "--yes", into=tmp_path)
+@pytest.mark.parametrize(("answer", "status"), [("y\n", "replaced"), ("n\n", "declined"), (None, "replaced")])
+def test_a_cassette_is_replaced_if_it_is_confirmed_on_a_terminal_and_elsewhere_with_yes_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None, status: str
+) -> None:
+    assert _record("single-call", "--live", "--model", "gpt-5-nano", into=tmp_path).exit_code == 0
+    (path,) = (place.path for place in files.find(tmp_path))
+    before = path.read_bytes()
+    if answer:
+        monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+        result = _record("single-call", "--live", into=tmp_path, answer=answer)
+        assert f"Replace {path}?" in result.output
+    else:
+        refused = _record("single-call", "--live", into=tmp_path)
+        assert (refused.exit_code, "pass --yes" in refused.output, path.read_bytes()) == (2, True, before)
+        assert "it would replace the cassette single-call on openai.chat, plain" in refused.output
+        result = _record("single-call", "--live", "--yes", into=tmp_path)
     assert result.exit_code == 0, result.output
     assert "values change" in result.output
     assert '"gpt-5-nano" -> "gpt-5-mini"' in result.output
-    assert path.read_bytes() != before
-
-
-@pytest.mark.usefixtures("live")
-@pytest.mark.parametrize(("answer", "status"), [("y\n", "replaced"), ("n\n", "declined")])
-def test_on_a_terminal_each_cassette_is_confirmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: str
-) -> None:
-    path, before = _old_cassette(tmp_path)
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
-    result = _record("single-call", "--live", into=tmp_path, answer=answer)
-    assert result.exit_code == 0, result.output
-    assert f"Replace {path}?" in result.output
     assert f"plain: {status}" in result.output
     assert (path.read_bytes() == before) == (status == "declined")
