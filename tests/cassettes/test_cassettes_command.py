@@ -1,4 +1,4 @@
-"""`toolparity cassettes` lists, verifies, shows, compares and imports cassettes, and its worker processes end with it."""
+"""`toolparity cassettes` lists, verifies, shows, compares and imports cassettes, in processes that end with it."""
 
 from __future__ import annotations
 

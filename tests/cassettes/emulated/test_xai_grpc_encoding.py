@@ -88,20 +88,14 @@ def test_an_included_result_repeats_its_call(sdk: xai_sdk.Client) -> None:
     assert (result.message.role, result.finish_reason) == (chat_pb2.ROLE_TOOL, 0)
     assert list(result.message.tool_calls) == list(announced.message.tool_calls)
     assert (result.message.content, bool(result.message.encrypted_content)) == ("", True)
-    chunks = streamed(sdk, "searches", include=INCLUDE)
-    calls = [call for chunk in chunks for call in chunk.outputs[0].delta.tool_calls]
-    assert [call.status for call in calls] == [0, chat_pb2.TOOL_CALL_STATUS_COMPLETED]
-    (chunk,) = [chunk for chunk in chunks if chunk.outputs[0].delta.role == chat_pb2.ROLE_TOOL]
-    assert (chunk.model, chunk.usage.prompt_tokens, chunk.usage.cost_in_usd_ticks > 0) == ("", 0, True)
+    chunks = [chunk.outputs[0].delta for chunk in streamed(sdk, "searches", include=INCLUDE)]
+    states = [call.status for delta in chunks for call in delta.tool_calls]
+    assert states == [0, chat_pb2.TOOL_CALL_STATUS_COMPLETED]
     ran = plain(sdk, "runs", include=INCLUDE).outputs[1].message
     assert ran.content == '{"stdout":"4\\n","stderr":"","output_files":{},"error":"","ret":""}'
     failed = plain(sdk, "crashes", include=INCLUDE).outputs
     call = failed[1].message.tool_calls[0]
     assert (call.status, call.error_message) == (chat_pb2.TOOL_CALL_STATUS_FAILED, "unavailable")
-    read = plain(sdk, "reads-x")
-    call = read.outputs[0].message.tool_calls[0]
-    assert (call.type, call.function.name) == (chat_pb2.TOOL_CALL_TYPE_X_SEARCH_TOOL, "x_keyword_search")
-    assert list(read.usage.server_side_tools_used) == [2]
 
 
 def test_reasoning_is_counted_shown_by_some_models_and_encrypted_on_request(sdk: xai_sdk.Client) -> None:

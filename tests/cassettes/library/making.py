@@ -40,21 +40,14 @@ PROVENANCE = Provenance(
 LACKING: dict[str, Any] = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 
 
-def interaction(answer: str | bytes | None = None, question: str = "hello?", status: int = 200) -> dict[str, Any]:
+def interaction(answer: str | bytes | None = None, question: str = "hello?") -> dict[str, Any]:
     """A question to Chat Completions and its answer, as vcrpy writes it."""
-    asked = {"model": "m", "messages": [{"role": "user", "content": question}]}
+    asked = json.dumps({"model": "m", "messages": [{"role": "user", "content": question}]})
+    headers = {"content-type": ["application/json"]}
+    body = {"string": chat_body("get_weather") if answer is None else answer}
     return {
-        "request": {
-            "method": "POST",
-            "uri": CHAT_URL,
-            "headers": {"content-type": ["application/json"]},
-            "body": json.dumps(asked),
-        },
-        "response": {
-            "status": {"code": status, "message": "OK"},
-            "headers": {"content-type": ["application/json"]},
-            "body": {"string": chat_body("get_weather") if answer is None else answer},
-        },
+        "request": {"method": "POST", "uri": CHAT_URL, "headers": dict(headers), "body": asked},
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": headers, "body": body},
     }
 
 

@@ -49,27 +49,18 @@ version: 1
 
 def content(*, body: bytes | None = None, answer: bytes | None = None) -> CassetteContent:
     """Two interactions with everything that a format must hold: several headers of a name, bytes, dates."""
+    asked = Request(
+        "POST",
+        "https://api.openai.com/v1/chat/completions?b=2&a=1",
+        [("content-type", "application/json"), ("accept", "a"), ("accept", "b")],
+        json.dumps(REQUEST).encode() if body is None else body,
+    )
+    headers = [("Content-Type", "application/json"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+    data = json.dumps(ANSWER, ensure_ascii=False).encode() if answer is None else answer
+    missing = "nicht gefunden: größer\n\r\n\x85 \u2028😶 'x' \"y\" # z: -".encode()
     return CassetteContent(
         [
-            Interaction(
-                Request(
-                    "POST",
-                    "https://api.openai.com/v1/chat/completions?b=2&a=1",
-                    [("content-type", "application/json"), ("accept", "a"), ("accept", "b")],
-                    json.dumps(REQUEST).encode() if body is None else body,
-                ),
-                Response(
-                    200,
-                    [("Content-Type", "application/json"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")],
-                    json.dumps(ANSWER, ensure_ascii=False).encode() if answer is None else answer,
-                    "OK",
-                    "1.1",
-                ),
-                "2026-01-02T03:04:05.678000Z",
-            ),
-            Interaction(
-                Request("GET", "http://localhost:8080/v1/models", [], None),
-                Response(404, [], "nicht gefunden: größer\n\r\n\x85 \u2028😶 'x' \"y\" # z: -".encode(), None),
-            ),
+            Interaction(asked, Response(200, headers, data, "OK", "1.1"), "2026-01-02T03:04:05.678000Z"),
+            Interaction(Request("GET", "http://localhost:8080/v1/models", [], None), Response(404, [], missing, None)),
         ]
     )

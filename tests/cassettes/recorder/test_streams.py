@@ -54,20 +54,18 @@ def test_the_first_event_does_not_wait_for_the_last(slow: Server) -> None:
 
 def test_the_first_event_does_not_wait_in_asyncio_or_in_another_sdk(slow: Server) -> None:
     async def talk() -> list[str]:
-        async with openai.AsyncOpenAI(base_url=f"{slow.url}/v1", api_key="k", max_retries=0, timeout=20) as sdk:
-            stream = await sdk.chat.completions.create(**QUESTION)
-            async with stream:
-                ids = [(await anext(aiter(stream))).id]
-                assert not slow.release.is_set()
-                slow.release.set()
-                return ids + [chunk.id async for chunk in stream]
+        sdk = openai.AsyncOpenAI(base_url=f"{slow.url}/v1", api_key="k", max_retries=0, timeout=20)
+        async with sdk, await sdk.chat.completions.create(**QUESTION) as stream:
+            ids = [(await anext(aiter(stream))).id]
+            assert not slow.release.is_set()
+            slow.release.set()
+            return ids + [chunk.id async for chunk in stream]
 
     with recording({}) as cassette:
         assert asyncio.run(talk()) == ["c", "c"]
         slow.release.clear()
-        host = slow.url
         question = {**QUESTION, "model": "claude-sonnet-4-6", "max_tokens": 9}
-        sdk = anthropic.Anthropic(base_url=host, api_key="k", max_retries=0, timeout=20)
+        sdk = anthropic.Anthropic(base_url=slow.url, api_key="k", max_retries=0, timeout=20)
         with sdk, sdk.messages.create(**question) as stream:
             assert not slow.release.is_set()
             slow.release.set()
