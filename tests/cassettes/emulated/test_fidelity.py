@@ -155,7 +155,7 @@ def sdk_models(surface: Surface) -> dict[str, Any]:
 def unknown_members(recordings: Path, surface: Surface) -> set[tuple[str, str]]:
     """The emulated members that are neither in a recording nor in the types of the SDK, which accept all others."""
     real, types = recorded(recordings, surface), {} if surface.by_messages else sdk_models(surface)
-    unknown = set()
+    unknown: set[tuple[str, str]] = set()
     for event, payload in answers(surface):
         members = paths(payload)
         if event in types:  # no SDK has a type for a ping

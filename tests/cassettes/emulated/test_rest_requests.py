@@ -144,7 +144,7 @@ def test_calls_have_the_ids_and_indexes_of_the_script(openai_sdk: Sdk, surface: 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_reasoning_is_counted_and_shown_as_the_request_asks(openai_sdk: Sdk, stream: bool) -> None:
     asked = {"reasoning": {"summary": "auto"}, "include": ["reasoning.encrypted_content"]}
-    nothing = {"reasoning": {}, "include": []}
+    nothing: dict[str, Any] = {"reasoning": {}, "include": []}
     for surface, members, shown in (
         (OPENAI_RESPONSES, nothing, ("", False)),
         (OPENAI_RESPONSES, asked, (THOUGHT, True)),

@@ -99,7 +99,7 @@ def test_a_port_that_is_taken_and_a_foreign_address_are_errors(capfd: pytest.Cap
     chat = chat_pb2_grpc.ChatServicer()
     with serving(_endless, chat) as servers:
         web, rpc = ports(servers)
-        taken: list[dict[str, int]] = [{"http_port": web}, {"grpc_port": rpc}]
+        taken: list[dict[str, Any]] = [{"http_port": web}, {"grpc_port": rpc}]
         for port in taken:
             with pytest.raises(ServerNotStarted), serving(_endless, chat, **port):
                 pass

@@ -1,4 +1,4 @@
-"""An imported cassette holds no secret, matches the request of its source, and has a name of its own."""
+"""An imported cassette holds no secret, matches the request of its source, and has a distinct name."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from toolparity.cassettes.recorder.verify import verify_one
 from toolparity.cli import main
 from toolparity.normalizer.errors import ToolparityError
 
-REQUEST = {"method": "GET", "uri": "u", "body": None, "headers": {}}
+REQUEST: dict[str, Any] = {"method": "GET", "uri": "u", "body": None, "headers": {}}
 RESPONSE = {"status": {"code": 200}, "headers": {}, "body": {"string": ""}}
 
 

@@ -147,7 +147,11 @@ def test_all_is_written_and_on_disk_before_it_takes_the_place_of_the_old(
     done: list[str] = []
 
     def noted(name: str, real: Any) -> Any:
-        return lambda *args: (done.append(name), real(*args))[1]
+        def call(*args: Any) -> Any:
+            done.append(name)
+            return real(*args)
+
+        return call
 
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))

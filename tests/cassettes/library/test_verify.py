@@ -26,7 +26,7 @@ RECORDED = [
     ("anthropic.messages", "text-only", True),
     ("xai.grpc", "single-call", True),
 ]
-#: What these scripts cause is no defect.
+#: Verify expects what these scripts cause.
 FAULTY = [("openai.chat", name, True) for name in ("error-rate-limit", "breaks-off", "truncated-arguments")]
 CHAT, GRPC = "openai.chat/single-call.yaml", "xai.grpc/single-call.stream.yaml"
 SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
