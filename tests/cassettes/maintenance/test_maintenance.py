@@ -17,6 +17,7 @@ from tests.cassettes.maintenance.making import ANSWER, KEY, content, vcrpy_text
 from tests.cassettes.secrets.fakes import fake
 from toolparity.cassettes import interchange
 from toolparity.cassettes.documents import load
+from toolparity.cassettes.interchange.model import CassetteContent
 from toolparity.cassettes.library import files as library_files
 from toolparity.cassettes.maintenance.files import load as load_file
 from toolparity.cassettes.maintenance.replaying import unplayed
@@ -30,6 +31,11 @@ CLEAN = vcrpy_text("<YOUR_KEY>", "")
 
 def run(command: str, *args: str | Path) -> Result:
     return CliRunner().invoke(main, ["cassettes", command, *map(str, args)], env={"COLUMNS": "250"})
+
+
+def read(path: Path) -> CassetteContent:
+    document, known = load_file(str(path))
+    return known.read(document.data)
 
 
 @pytest.fixture
@@ -107,11 +113,9 @@ def test_scan_and_scrub_read_every_format(target: str, tmp_path: Path) -> None:
     assert run("scrub", path, "--in-place").exit_code == 0
     assert KEY.encode() not in path.read_bytes()
     assert run("scan", path).exit_code == 0
-    document, known = load_file(str(path))
-    assert known.name == target
-    assert [item.response.body for item in known.read(document.data).interactions] == [
-        item.response.body for item in content().interactions
-    ]
+    assert load_file(str(path))[1].name == target
+    bodies = [item.response.body for item in read(path).interactions]
+    assert bodies == [item.response.body for item in content().interactions]
 
 
 def test_scrub_changes_only_the_values_with_secrets(cassette: Path, tmp_path: Path) -> None:
@@ -121,8 +125,7 @@ def test_scrub_changes_only_the_values_with_secrets(cassette: Path, tmp_path: Pa
     assert run("scrub", tmp_path, "--into", tmp_path / "clean").exit_code == 0
     assert KEY not in (tmp_path / "clean" / "cassettes" / "chat.yaml").read_text()
     assert cassette.read_text() == before
-    document, known = load_file(str(cassette))
-    requests = [item.request for item in known.read(document.data).interactions]
+    requests = [item.request for item in read(cassette).interactions]
     assert run("scrub", cassette, "--in-place").exit_code == 0
     after = cassette.read_text()
     assert (KEY in after, len(after), "# recorded by hand" in after) == (False, len(before), True)
@@ -131,37 +134,34 @@ def test_scrub_changes_only_the_values_with_secrets(cassette: Path, tmp_path: Pa
     (item,) = yaml.safe_load(after)["interactions"]
     placeholder = item["request"]["headers"]["authorization"][0].removeprefix("Bearer ")
     assert (placeholder in item["request"]["body"], len(placeholder)) == (True, len(KEY))
-    document, known = load_file(str(cassette))
-    assert list(unplayed(known.read(document.data), requests)) == [], "the original requests match"
+    assert list(unplayed(read(cassette), requests)) == [], "the original requests match"
     written = cassette.stat()
     assert run("scrub", cassette, "--in-place").exit_code == 0
     assert (cassette.read_text(), cassette.stat().st_ino) == (after, written.st_ino), "a clean file is not written"
     assert cassette.stat().st_mtime_ns == written.st_mtime_ns
 
 
-@pytest.mark.parametrize("command", [["scrub"], ["convert", "--to", "har", "--force"]])
-def test_files_of_one_name_do_not_replace_each_other(command: list[str], tmp_path: Path) -> None:
+def test_files_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
     for folder, text in (("a", CLEAN), ("b", CLEAN.replace("Hello", "Other"))):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "chat.yaml").write_text(text)
-    result = run(*command, tmp_path / "a", tmp_path / "b", "--into", tmp_path / "out")
-    assert result.exit_code == (4 if command == ["scrub"] else 1), result.output
-    (written,) = (tmp_path / "out").iterdir()
-    assert "Hello" in written.read_text()
+    for number, command, code in ((1, ["scrub"], 4), (2, ["convert", "--to", "har", "--force"], 1)):
+        into = tmp_path / f"out{number}"
+        result = run(*command, tmp_path / "a", tmp_path / "b", "--into", into)
+        assert result.exit_code == code, result.output
+        (path,) = into.iterdir()
+        assert "Hello" in path.read_text()
 
 
 def test_a_changed_address_is_reported_and_matches_with_the_hook(cassette: Path) -> None:
     google = fake("google")
     cassette.write_text(CLEAN.replace("/completions\n", f"/completions?key={google}\n"))
-    document, known = load_file(str(cassette))
-    requests = [item.request for item in known.read(document.data).interactions]
+    requests = [item.request for item in read(cassette).interactions]
     result = run("scrub", cassette, "--in-place")
     assert "addresses changed: interaction 1" in result.output
-    document, known = load_file(str(cassette))
-    scrubbed = known.read(document.data)
-    assert [number for number, _ in unplayed(scrubbed, requests)] == [1]
+    assert [number for number, _ in unplayed(read(cassette), requests)] == [1]
     hook = Scrubber({}, drop_headers=False).before_record_request
-    assert list(unplayed(scrubbed, requests, hook=hook)) == []
+    assert list(unplayed(read(cassette), requests, hook=hook)) == []
 
 
 def _with_body(text: str) -> Any:
