@@ -109,7 +109,7 @@ def test_an_answer_is_encoded_as_in_the_shipped_library(surface: Surface) -> Non
             if surface.by_messages:
                 body = chat_pb2.GetCompletionsRequest.FromString(base64.b64decode(body["serialized"]))
                 answer = b"".join(base64.b64decode(one["serialized"]) for one in json.loads(answer)["messages"])
-            if answer and response["status"]["code"] == 200:
+            if answer and response["status"]["code"] == 200 and b'"request_id":"' not in answer:  # which is drawn
                 assert encodings(surface, body, stream=place.stream) == answer, place.shown
                 compared += 1
     assert compared >= 20
