@@ -1,4 +1,4 @@
-"""What the semantic conventions for generative AI state about the spans and metrics that turns make.
+"""Spans and metrics that stay in memory, and what the semantic conventions for generative AI state about them.
 
 Facts of `model/gen-ai/spans.yaml`, `registry.yaml` and `metrics.yaml` of open-telemetry/semantic-conventions-genai at
 commit 002c8a6e, and of open-telemetry/semantic-conventions 1.41: which attributes are required, opt-in, or may be
@@ -13,12 +13,18 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import error_attributes as error
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as ai
 from opentelemetry.semconv._incubating.attributes import server_attributes as server
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.trace import SpanKind
+
+from toolparity.turns.telemetry import Telemetry
 
 
 def _named(members: str) -> set[str]:
@@ -128,3 +134,35 @@ def labels_deviate(attributes: Mapping[str, Any], expected: Attributes) -> Itera
             yield f"{name} is {value!r}"
     if (server.SERVER_ADDRESS in attributes) != (server.SERVER_PORT in attributes):
         yield "server.address without server.port"
+
+
+class Measured:
+    """A telemetry with its own providers."""
+
+    def __init__(self, **options: Any) -> None:
+        self._exporter, self.tracer_provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+        self.tracer_provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self._reader = InMemoryMetricReader()
+        providers = {"tracer_provider": self.tracer_provider, "meter_provider": MeterProvider([self._reader])}
+        self.telemetry = Telemetry(**{**providers, **options})
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        """The spans that ended, by their start."""
+        return sorted(self._exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+
+    def span(self, name: str) -> ReadableSpan:
+        """The only span with this name."""
+        [span] = [span for span in self.spans if span.name == name]
+        return span
+
+    def points(self) -> dict[str, list[Any]]:
+        """The data points of the metrics by name."""
+        data = self._reader.get_metrics_data()
+        resources = data.resource_metrics if data is not None else []
+        metrics = [metric for resource in resources for scope in resource.scope_metrics for metric in scope.metrics]
+        return {metric.name: list(metric.data.data_points) for metric in metrics}
+
+
+def attributes(span: ReadableSpan) -> Mapping[str, Any]:
+    return dict(span.attributes or {})
