@@ -13,7 +13,7 @@ from sqlalchemy import URL
 
 from tests.turns.playing import Counting, Emulated, Say, Think, call, script
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.turns.events import TurnEvent
+from toolparity.turns.events import TurnEvent, TurnStarted
 from toolparity.turns.log import Log, LogObserver, StoredTurn
 from toolparity.turns.log.engine import make_engine
 from toolparity.turns.machine.inputs import Input
@@ -29,6 +29,8 @@ TWO_ROUNDS = script(
     [call("post", text="hello")],
     [Say("All done.")],
 )
+#: The first event of a turn that a test writes event by event.
+BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
 class Clock:

@@ -42,12 +42,12 @@ class Paced(Emulated):
 
 
 def main(fd: str, url: str, side: str, rounds: str, seconds: str) -> None:
-    agent = Agent(
-        Paced(int(rounds), float(seconds)), crash.tools(Path(side), lambda point: None), max_rounds=int(rounds) + 1
-    )
+    provider, tools = Paced(int(rounds), float(seconds)), crash.tools(Path(side), lambda point: None)
+    agent = Agent(provider, tools, max_rounds=int(rounds) + 1)
     with Log(url, lease=LEASE) as log, socket.socket(fileno=int(fd)) as listener:
         app = turns_app(TurnManager(log, agent, resume_every=LEASE / 4))
-        config = uvicorn.Config(app, log_config=None, access_log=False, backlog=4096, timeout_graceful_shutdown=1)
+        options: Any = {"log_config": None, "access_log": False, "backlog": 4096, "timeout_graceful_shutdown": 1}
+        config = uvicorn.Config(app, http="h11", **options)  # it answers requests of HTTP 1.0
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -1,23 +1,23 @@
-"""The web application: a turn over HTTP from its start to its end, and every error with its status."""
+"""The web application: a turn over HTTP, every error with its status, and the examples of the page about it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.routing import Mount
 from starlette.testclient import TestClient
 
+from tests.conformance.pages import DOCS, blocks
 from tests.turns.log.shared import TWO_ROUNDS, empty_log
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.turns import Agent, Prices
@@ -25,11 +25,12 @@ from toolparity.turns.errors import LogFailed, McpFailed
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log, TurnRow
 from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
+from toolparity.turns.manager.app import turn_routes
 from toolparity.turns.manager.http import LARGEST
 
 pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
-STATUSES = ("open", "waiting", "over")
+PAGE = "manager.md"
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))
 
@@ -85,7 +86,7 @@ def test_a_turn_is_started_followed_and_listed(tmp_path: Path) -> None:
         assert row["cost"] == pytest.approx((row["input_tokens"] + 10 * row["output_tokens"]) / 1_000_000)
 
 
-def test_calls_are_decided_and_answered(tmp_path: Path) -> None:
+def test_the_calls_of_a_turn_that_waits_are_decided_and_answered_or_it_is_cancelled(tmp_path: Path) -> None:
     with served(tmp_path, WAITING) as client:
         turn = waiting_turn(client)
         waiting = {one["name"]: one for one in client.get(f"/turns/{turn}").json()["waiting"]}
@@ -98,16 +99,13 @@ def test_calls_are_decided_and_answered(tmp_path: Path) -> None:
         how = {event["name"]: event["how"] for event in seen if event["type"] == "call_finished"}
         assert how == {"post": "denied", "mail": "failed"}
         assert seen[-1]["text"] == "Posted."
-        assert client.post(f"/turns/{turn}/decide", json=decision).status_code == 409
-        assert client.post(f"/turns/{turn}/answer", json={"call_id": mail, "value": 1}).status_code == 409
-        assert client.post(f"/turns/{turn}/resume", json={}).status_code == 409
-
-
-def test_a_turn_that_waits_is_cancelled(tmp_path: Path) -> None:
-    with served(tmp_path, WAITING) as client:
+        later = {"decide": decision, "answer": {"call_id": mail, "value": 1}, "resume": {}}
+        assert {client.post(f"/turns/{turn}/{action}", json=body).status_code for action, body in later.items()} == {
+            409
+        }
         turn = waiting_turn(client)
-        assert client.post(f"/turns/{turn}/cancel", json={"reason": "changed my mind"}).json() == {"cancelled": True}
-        assert client.post(f"/turns/{turn}/cancel", json={}).json() == {"cancelled": False}
+        for reason, cancelled in (({"reason": "changed my mind"}, True), ({}, False)):
+            assert client.post(f"/turns/{turn}/cancel", json=reason).json() == {"cancelled": cancelled}
         assert events(client.get(f"/turns/{turn}/events").text)[-1]["termination_reason"] == "cancelled"
 
 
@@ -147,10 +145,12 @@ def test_an_invalid_request_is_refused_with_the_problem(tmp_path: Path) -> None:
         for limit in ("0", "many", "-1", "1001", "٣"):
             assert client.get("/turns", params={"limit": limit}).status_code == 400, limit
         unknown = client.get("/turns", params={"status": "finished"})
-        assert unknown.status_code == 400
-        assert unknown.json() == {"error": "status must be open, waiting, over, got 'finished'"}
-        listed = {status: client.get("/turns", params={"status": status}).json()["turns"] for status in STATUSES}
-        assert [len(rows) for rows in listed.values()] == [0, 1, 0]  # nothing was done
+        problem = "status must be open, waiting, over, got 'finished'"
+        assert (unknown.status_code, unknown.json()) == (400, {"error": problem})
+        listed = [
+            client.get("/turns", params={"status": status}).json()["turns"] for status in ("open", "waiting", "over")
+        ]
+        assert [len(rows) for rows in listed] == [0, 1, 0]  # nothing was done
 
 
 def test_an_error_of_the_program_or_its_database_is_not_shown_to_clients(
@@ -242,31 +242,70 @@ def test_the_hook_refuses_before_anything_is_read_or_done(tmp_path: Path) -> Non
         assert len(client.get("/turns", headers={"x-user": "admin"}).json()["turns"]) == 1
 
 
-def test_the_application_is_mounted_in_another_one(tmp_path: Path) -> None:
-    with Log(tmp_path / "turns.db") as log:
-        manager = manager_of(log, TWO_ROUNDS)
-
-        @asynccontextmanager
-        async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            async with manager:
-                yield
-
-        app = Starlette(routes=[Mount("/agent", turns_app(manager))], lifespan=lifespan)
-        with TestClient(app) as client:
-            turn = client.post("/agent/turns", json={"message": "Go."}).json()["turn"]
-            assert events(client.get(f"/agent/turns/{turn}/events").text)[-1]["type"] == "turn_complete"
-
-
 def test_starlette_is_imported_only_for_the_application() -> None:
-    lines = [
-        "import sys",
-        "sys.modules['starlette'] = None",
-        "from toolparity.normalizer.errors import MissingExtra",
-        "from toolparity.turns import manager",
-        "manager.TurnManager",
-        "try: manager.turns_app",
-        "except MissingExtra as error: print(error)",
-    ]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    program = """
+import sys
+sys.modules["starlette"] = None
+from toolparity.normalizer.errors import MissingExtra
+from toolparity.turns import manager
+manager.TurnManager
+try: manager.turns_app
+except MissingExtra as error: print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "turns_app needs starlette" in done.stdout
     assert "toolparity[server]" in done.stdout
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The names that the page defines, with a provider, tools and users."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {
+        "provider": Emulated("anthropic.messages", TWO_ROUNDS),
+        "tools": Counting().tools(),
+        "users": {"token-a": "ana", "token-b": "ben"},
+        "reviewers": {"ben"},
+    }
+    for block in blocks(PAGE):
+        if block.language == "python":
+            exec(block.text, namespace)
+    yield namespace
+    namespace["log"].dispose()
+
+
+@pytest.mark.page("docs/pages/manager.md")
+@pytest.mark.parametrize(("name", "prefix"), [("app", ""), ("site", "/agent")])
+def test_the_page_example_serves_a_turn_also_in_another_application(
+    names: dict[str, Any], name: str, prefix: str
+) -> None:
+    with TestClient(names[name]) as client:
+        turn = client.post(f"{prefix}/turns", json={"message": "Go."}).json()["turn"]
+        assert events(client.get(f"{prefix}/turns/{turn}/events").text)[-1]["text"] == "All done."
+
+
+@pytest.mark.page("docs/pages/manager.md")
+def test_the_page_example_authorizes_users(names: dict[str, Any]) -> None:
+    ana, ben = {"authorization": "token-a"}, {"authorization": "token-b"}
+    with TestClient(names["protected"]) as client:
+        assert client.post("/turns", json={"message": "Go."}).status_code == 401
+        turn = client.post("/turns", json={"message": "Go."}, headers=ana).json()["turn"]
+        for user, status in ((ana, 403), (ben, 404)):
+            decision = {"call_id": "x", "approved": True}
+            assert client.post(f"/turns/{turn}/decide", json=decision, headers=user).status_code == status
+        assert client.get(f"/turns/{turn}", headers=ana).json()["user"] == "ana"
+
+
+@pytest.mark.page("docs/pages/manager.md")
+def test_the_page_example_asks_in_python(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    status = asyncio.run(names["ask"]("Go.", "ana"))
+    assert (status.text, status.user, status.conversation) == ("All done.", "ana", "of ana")
+    assert "event: turn_complete" in capsys.readouterr().out
+    assert "The user is ana." in str(names["provider"].bodies[0])
+
+
+def test_the_page_lists_every_route(names: dict[str, Any]) -> None:
+    page = (DOCS / PAGE).read_text("utf-8")
+    for route in turn_routes(names["manager"]):
+        [method] = (route.methods or set()) - {"HEAD"}
+        assert f"| `{method} {route.path.replace('{id}', 'ID')}` |" in page

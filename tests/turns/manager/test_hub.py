@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.turns.log.shared import recorded
+from tests.turns.log.shared import BEGAN, recorded
 from toolparity.turns import sse
 from toolparity.turns.errors import LogFailed, UnknownTurn
-from toolparity.turns.events import TurnBlockDelta, TurnComplete, TurnStarted
+from toolparity.turns.events import TurnBlockDelta, TurnComplete
 from toolparity.turns.log import Log, LogObserver, Page
 from toolparity.turns.manager import hub as hubs
 from toolparity.turns.manager.hub import Hub
@@ -37,11 +37,8 @@ class CountingLog:
         return await self._log.events(turn, after, limit=limit)
 
 
-def hub_of(log: Any) -> Hub:
-    return Hub(log, poll=3600.0)
-
-
-BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
+def hub_of(log: Any, poll: float = 3600.0) -> Hub:
+    return Hub(log, poll=poll)
 
 
 async def write(recorder: LogObserver, count: int) -> None:
@@ -106,15 +103,14 @@ async def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
     await recorded(log, id="turn")
     hub = hub_of(log)
     await asyncio.gather(*(follow(hub) for _ in range(5)))
-    assert hub._feeds == {}
-    assert hub._reads == {}
+    assert (hub._feeds, hub._reads) == ({}, {})
     while any(task.get_name() == "feed of turn turn" for task in asyncio.all_tasks()):
         await asyncio.sleep(0.001)  # its task has been cancelled
 
 
 async def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
     counting = CountingLog(log)
-    hub = Hub(counting, poll=0.01)  # type: ignore[arg-type]
+    hub = hub_of(counting, 0.01)
     async with log.record() as recorder:
         await recorder.event(BEGAN)
         with hub.listen("turn"):

@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.service("turns/manager", "turns/log"), pytest.mark.tho
 WIRE = "anthropic.messages"
 ONE_CALL = script([call("look")], [Say("Done.")])
 APPROVED = script([call("post"), call("look")], [Say("Posted.")])
-#: Two user messages, as one conversation.
 ANSWER = script([Say("Hello.")])
 
 
@@ -73,12 +72,9 @@ async def waiting(manager: TurnManager, id: str) -> list[str]:
 async def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None:
     provider = Emulated(WIRE, ANSWER)
     async with TurnManager(log, Agent(provider)) as manager:
-        first = await manager.start("Go.", user="ana")
-        await ended(manager, first)
-        second = await manager.start("Go on.", conversation=first, user="ana")
-        await ended(manager, second)
-        third = await manager.start("And?", conversation="c", user="ben")
-        await ended(manager, third)
+        await ended(manager, first := await manager.start("Go.", user="ana"))
+        await ended(manager, second := await manager.start("Go on.", conversation=first, user="ana"))
+        await ended(manager, third := await manager.start("And?", conversation="c", user="ben"))
         rows = {row.id: (row.conversation, row.position, row.user) for row in await manager.turns()}
         assert rows == {first: (first, 0, "ana"), second: (first, 1, "ana"), third: ("c", 0, "ben")}
         state = (await log.turn(second)).state
@@ -137,31 +133,23 @@ async def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -
     assert counting.ran == [("post", {})]
 
 
-async def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
-    with Log(url) as first_log, Log(url) as second_log:
-        async with at_the_gate(first_log) as (first, id, gate), TurnManager(second_log, agent(ONE_CALL)) as second:
-            for operation in (second.resume(id), second.cancel(id)):
+async def test_a_running_turn_is_cancelled_by_its_process_and_held_for_others(url: URL) -> None:
+    with Log(url) as log, Log(url) as other_log:
+        async with at_the_gate(log) as (manager, id, _), TurnManager(other_log, agent(ONE_CALL)) as other:
+            for operation in (other.resume(id), other.cancel(id)):
                 with pytest.raises(TurnHeld):
                     await operation
-            assert await second.resume_left() == []
-            gate.opened.set()
-            await ended(first, id)
-
-
-async def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> None:
-    async with at_the_gate(log) as (manager, id, _):
-        assert await manager.cancel(id, "not needed")
-        await ended(manager, id)
-        await stored_whole(log, id, "cancelled")
-        assert not await manager.cancel(id)
+            assert await other.resume_left() == []
+            assert await manager.cancel(id, "not needed")
+            await ended(manager, id)
+            await stored_whole(log, id, "cancelled")
+            assert not await manager.cancel(id)
 
 
 @pytest.mark.thorough(keep=1, per="{on_exit}")
 @pytest.mark.parametrize("on_exit", ["cancel", "leave"])
 async def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -> None:
-    counting = Counting()
-    gate = Gate()
-    counting.functions["count"] = gate
+    counting = Counting(count=(gate := Gate()))
     async with TurnManager(log, agent(counting=counting), on_exit=on_exit) as manager:
         id = await manager.start("Go.")
         await gate.entered.wait()
@@ -169,21 +157,18 @@ async def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: 
             await asyncio.sleep(0.001)
     with pytest.raises(TurnMisused, match="closed"):
         await manager.start("x")
-    row = await log.row(id)
-    assert (row.status, row.held) == (("open", False) if on_exit == "leave" else ("over", False))
-    if on_exit == "leave":
+    row, leave = await log.row(id), on_exit == "leave"
+    assert (row.status, row.held) == ("open" if leave else "over", False)
+    if leave:
         gate.opened.set()
         async with TurnManager(log, agent(counting=counting)) as next_one:
             assert await next_one.resume_left() == [id]
             await ended(next_one, id)
     stored = await log.turn(id)
     assert_whole(stored)
-    outcomes = {one.name: one.outcome for one in stored.calls}
-    if on_exit == "leave":
-        assert outcomes == {"look": "returned", "count": "unknown_outcome", "post": "returned"}
-    else:
-        assert outcomes == {"look": "returned", "count": "cancelled"}
-    assert [name for name, _ in counting.ran].count("count") == 1
+    later = {"count": "unknown_outcome", "post": "returned"} if leave else {"count": "cancelled"}
+    assert {one.name: one.outcome for one in stored.calls} == {"look": "returned", **later}
+    assert counting.names.count("count") == 1
 
 
 async def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> None:
@@ -206,15 +191,14 @@ async def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Cloc
     id = await killed(log, 9) or ""
     clock.now += 61
     async with TurnManager(log, refuse) as manager:
-        assert await manager.resume_left() == []
-        assert await manager.resume_left() == []
+        for _ in range(2):
+            assert await manager.resume_left() == []
         with pytest.raises(RuntimeError, match="no agent"):
             await manager.start("x", user="ana", conversation="c", id="new")
         with pytest.raises(UnknownTurn):
             await log.row("new")
-    first, second = asked
-    assert (first.id, first.state is not None) == (id, True)
-    assert second == TurnOrigin("new", "c", "ana", None)
+    assert (asked[0].id, asked[0].state is not None) == (id, True)
+    assert asked[1:] == [TurnOrigin("new", "c", "ana", None)]
 
 
 async def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None:
@@ -253,15 +237,11 @@ async def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock
 async def test_old_turns_that_are_over_are_deleted(log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolparity.turns.log.store._DELETED_AT_ONCE", 2)
     async with TurnManager(log, agent(APPROVED, None, post={"approval": True})) as manager:
-        waits = await manager.start("Go.")
-        await waiting(manager, waits)
-        for id in ("a", "b", "c"):
+        for id in ("waits", "a", "b", "c", "young"):
+            clock.now += 100 if id == "young" else 0
             await manager.start("Go.", id=id)
             await waiting(manager, id)
-            await manager.cancel(id)
-        clock.now += 100
-        await manager.start("Go.", id="young")
-        await waiting(manager, "young")
-        await manager.cancel("young")
+            if id != "waits":
+                await manager.cancel(id)
         assert sorted(await manager.clean_up(older_than=60)) == ["a", "b", "c"]
-        assert sorted(await log.turns()) == sorted([waits, "young"])
+        assert sorted(await log.turns()) == ["waits", "young"]

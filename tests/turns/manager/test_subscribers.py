@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from urllib.request import Request, urlopen
 
 import pytest
 from sqlalchemy import URL
@@ -52,6 +52,18 @@ class Server:
         pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
+    def begin_turn(self) -> str:
+        """Start a turn. Return the path of its events."""
+        body, headers = json.dumps({"message": "Go."}).encode(), {"content-type": "application/json"}
+        with urlopen(Request(f"http://127.0.0.1:{self.port}/turns", body, headers)) as answer:
+            return f"/turns/{json.load(answer)['turn']}/events"
+
+    async def get(self, path: str, seen: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection with one request, whose answer ends with the connection, as HTTP 1.0 has it."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(f"GET {path} HTTP/1.0\r\nlast-event-id: {seen}\r\n\r\n".encode())
+        return reader, writer
+
 
 @contextmanager
 def serving(url: URL, side: Path, *, rounds: int, seconds: float) -> Iterator[Server]:
@@ -66,47 +78,6 @@ def serving(url: URL, side: Path, *, rounds: int, seconds: float) -> Iterator[Se
             server.kill()
 
 
-class Connection(NamedTuple):
-    """A connection with one request. It reads a chunked body, as far as it arrives."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    @classmethod
-    async def open(
-        cls, port: int, path: str, headers: dict[str, str], method: str = "GET", body: bytes = b""
-    ) -> Connection:
-        connection = cls(*await asyncio.open_connection("127.0.0.1", port))
-        fields = {"host": f"127.0.0.1:{port}", "content-length": str(len(body)), **headers}
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        connection.writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body)
-        return connection
-
-    async def head(self) -> tuple[int, bytes]:
-        """The status, and the headers as they are."""
-        head = await self.reader.readuntil(b"\r\n\r\n")
-        return int(head.split(None, 2)[1]), head.lower()
-
-    async def piece(self) -> bytes:
-        """The next chunk of the body, empty at its end. Raises IncompleteReadError if the connection broke."""
-        size = int(await self.reader.readuntil(b"\r\n"), 16)
-        return (await self.reader.readexactly(size + 2))[:-2]
-
-    def close(self) -> None:
-        self.writer.transport.abort()
-
-
-async def start(port: int) -> str:
-    body = json.dumps({"message": "Go."}).encode()
-    connection = await Connection.open(port, "/turns", {"content-type": "application/json"}, "POST", body)
-    status, head = await connection.head()
-    assert status == 201, head
-    length = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
-    answer = json.loads(await connection.reader.readexactly(length))
-    connection.close()
-    return str(answer["turn"])
-
-
 class Subscriber:
     """A browser that follows a turn, and reconnects whenever its connection breaks.
 
@@ -115,38 +86,32 @@ class Subscriber:
 
     latest = -1
 
-    def __init__(self, port: int, turn: str, seed: int, *, cuts: bool) -> None:
+    def __init__(self, server: Server, path: str, seed: int, *, cuts: bool) -> None:
         self.seen: list[tuple[int, bytes]] = []
         self.connections = 0
-        self._port, self._path = port, f"/turns/{turn}/events"
+        self._server, self._path = server, path
         self._random, self._cuts = random.Random(seed), cuts
 
     async def follow(self) -> None:
         """Read until the server answers that no event follows."""
-        while True:
+        over = False
+        while not over:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
-                if await self._connect():
-                    return
+                over = await self._connect()
             await asyncio.sleep(self._random.uniform(0, 0.3))
 
     async def _connect(self) -> bool:
-        headers = {"last-event-id": str(self.seen[-1][0])} if self.seen else {}
-        connection = await Connection.open(self._port, self._path, headers)
+        reader, writer = await self._server.get(self._path, str(self.seen[-1][0]) if self.seen else "")
         self.connections += 1
         try:
-            status, _ = await connection.head()
-            if status == 204:
-                return True
-            assert status == 200
+            status = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+            assert status in (b"200", b"204")
             left = self._random.randrange(1, 80) if self._cuts else sys.maxsize
-            text = b""
-            while left > 0 and (piece := await connection.piece()):
-                *frames, text = (text + piece).split(b"\n\n")
-                for frame in frames[:left]:
-                    left -= self._take(frame)
+            while status == b"200" and left > 0:
+                left -= self._take(await reader.readuntil(b"\n\n"))
         finally:
-            connection.close()
-        return False
+            writer.transport.abort()
+        return status == b"204"
 
     def _take(self, frame: bytes) -> bool:
         lines = frame.split(b"\n")
@@ -162,9 +127,9 @@ async def test_no_event_is_lost_or_doubled_although_the_serving_process_is_kille
 ) -> None:
     side = tmp_path / "side"
     with serving(postgres_database, side, rounds=12, seconds=0.05) as server:
-        turn = await start(server.port)
+        path = server.begin_turn()
         Subscriber.latest = -1
-        subscribers = [Subscriber(server.port, turn, seed, cuts=True) for seed in range(SUBSCRIBERS)]
+        subscribers = [Subscriber(server, path, seed, cuts=True) for seed in range(SUBSCRIBERS)]
         following = asyncio.gather(*(subscriber.follow() for subscriber in subscribers))
         for kill in KILLS:
             while Subscriber.latest < kill:
@@ -174,6 +139,7 @@ async def test_no_event_is_lost_or_doubled_although_the_serving_process_is_kille
             server.start()
         await following
         with Log(postgres_database) as log:
+            turn = path.split("/")[2]
             logged = [(row.seq, row.data.encode()) for row in (await log.events(turn, limit=100_000)).events]
             assert_whole(await log.turn(turn))
     assert [seq for seq, _ in logged] == list(range(len(logged)))
@@ -192,12 +158,12 @@ async def test_the_memory_of_the_serving_process_does_not_grow_with_its_subscrib
     sizes = []
     with serving(postgres_database, tmp_path / "side", rounds=3, seconds=0.005) as server:
         for _ in range(5):
-            turn = await start(server.port)
-            silent = [await Connection.open(server.port, f"/turns/{turn}/events", {}) for _ in range(SUBSCRIBERS // 2)]
-            readers = [Subscriber(server.port, turn, seed, cuts=False) for seed in range(SUBSCRIBERS // 2)]
+            path = server.begin_turn()
+            silent = [await server.get(path) for _ in range(SUBSCRIBERS // 2)]
+            readers = [Subscriber(server, path, seed, cuts=False) for seed in range(SUBSCRIBERS // 2)]
             await asyncio.gather(*(reader.follow() for reader in readers))
             assert len({len(reader.seen) for reader in readers}) == 1
-            for connection in silent:
-                connection.close()
+            for _, writer in silent:
+                writer.transport.abort()
             sizes.append(server.memory)
     assert max(sizes[2:]) < sizes[1] + 6_000_000, sizes
