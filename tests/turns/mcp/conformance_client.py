@@ -74,31 +74,25 @@ def auth_of(scenario: str, url: str, context: dict[str, Any]) -> Any:
     """The authorization that a scenario needs."""
     id: Any = context.get("client_id")
     secret: Any = context.get("client_secret")
+    common: dict[str, Any] = {"server_url": url, "storage": Storage()}
     if scenario == "auth/client-credentials-jwt":
         algorithm, key = context.get("signing_algorithm", "ES256"), context["private_key_pem"]
         signed = SignedJWTParameters(issuer=id, subject=id, signing_algorithm=algorithm, signing_key=key)
-        provider = signed.create_assertion_provider()
-        return PrivateKeyJWTOAuthProvider(server_url=url, storage=Storage(), client_id=id, assertion_provider=provider)
+        return PrivateKeyJWTOAuthProvider(**common, client_id=id, assertion_provider=signed.create_assertion_provider())
     if scenario == "auth/client-credentials-basic":
-        return ClientCredentialsOAuthProvider(server_url=url, storage=Storage(), client_id=id, client_secret=secret)
-    client = None
+        return ClientCredentialsOAuthProvider(**common, client_id=id, client_secret=secret)
+    options: dict[str, Any] = {"redirect_uris": [REDIRECT]}
     if id is not None:
         method = "client_secret_basic" if secret else "none"
-        client = OAuthClientInformationFull(
-            client_id=id, client_secret=secret, redirect_uris=[REDIRECT], token_endpoint_auth_method=method
+        known = OAuthClientInformationFull(
+            client_id=id, client_secret=secret, token_endpoint_auth_method=method, **options
         )
-    browser = Browser()
-    metadata = OAuthClientMetadata(
-        client_name="toolparity",
-        redirect_uris=[REDIRECT],
-        grant_types=["authorization_code", "refresh_token"],
-        response_types=["code"],
-    )
+        common["storage"] = Storage(known)
+    grants = {"grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"]}
     return OAuthClientProvider(
-        server_url=url,
-        client_metadata=metadata,
-        storage=Storage(client),
-        redirect_handler=browser.visit,
+        **common,
+        client_metadata=OAuthClientMetadata(client_name="toolparity", **options, **grants),
+        redirect_handler=(browser := Browser()).visit,
         callback_handler=browser.result,
         client_metadata_url="https://conformance-test.local/client-metadata.json",
     )

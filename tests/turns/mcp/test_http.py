@@ -18,6 +18,7 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
+from .program import INITIALIZED
 from .serving import called, text_of, until
 
 pytestmark = pytest.mark.service("turns/mcp")
@@ -108,11 +109,10 @@ class Raw:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             return
-        body = b""
-        while (message := await receive())["type"] == "http.request":
-            body += message["body"]
-            if not message.get("more_body"):
-                break
+        body, message = b"", {"more_body": True}
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")
         request = json.loads(body) if body else {}
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         method = request.get("method", scope["method"])
@@ -125,8 +125,7 @@ class Raw:
         elif method == "initialize":
             self.sessions += 1
             session = f"s{self.sessions}"
-            info = {"name": "raw", "version": "1"}
-            answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+            answer = {**INITIALIZED, "capabilities": {"tools": {}}}
         elif method == "server/discover" or headers.get("mcp-session-id") != session or self.forgets:
             status = 404
         elif method == "tools/list":
@@ -159,10 +158,8 @@ async def test_an_answer_over_the_limit_or_a_server_that_ended_is_a_failure_of_t
     async with listening(raw) as url:
         server = McpServer(url, timeout=5)
         await server.__aenter__()
-        raw.huge = True
-        assert (await called(server, "look")).outcome == "failed"
-        raw.huge = False
-        assert (await called(server, "look")).outcome == "returned"
+        for raw.huge, outcome in ((True, "failed"), (False, "returned")):
+            assert (await called(server, "look")).outcome == outcome
     after = await called(server, "look")
     await server.__aexit__()
     assert after.outcome == "failed"

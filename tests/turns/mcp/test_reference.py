@@ -23,7 +23,7 @@ from toolparity.turns import events
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from .serving import called, program, text_of, until
+from .serving import called, program, text_of
 
 pytestmark = pytest.mark.service("turns/mcp")
 
@@ -66,10 +66,10 @@ def port(folder: Path) -> Iterator[int]:
         thread.join()
 
 
-def server_of(name: str, folder: Path, **options: Any) -> McpServer:
+def server_of(name: str, folder: Path) -> McpServer:
     arguments = SERVERS[name][0].format(folder=folder).split()
     memory = {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}
-    return McpServer([program(name), *arguments], name=name, env=memory, **options)
+    return McpServer([program(name), *arguments], name=name, env=memory)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -119,47 +119,3 @@ async def test_the_image_structure_and_progress_of_the_everything_server_arrive(
     assert [part.media_type for part in image.parts if isinstance(part, MediaPart)] == ["image/png"]
     assert set(weather.parts[0].value) == {"temperature", "conditions", "humidity"}
     assert [event.data["progress"] for event in progress] == [1, 2, 3]
-
-
-async def test_cancelling_a_turn_ends_a_long_call_of_the_everything_server(folder: Path) -> None:
-    played = script([call("trigger-long-running-operation", duration=60, steps=60)], tools=("x",))
-    async with server_of("mcp-server-everything", folder) as server:
-        turn = Turn(Emulated("openai.chat", played), [server])
-        async for event in turn.stream("Go."):
-            if isinstance(event, events.CallProgress):
-                turn.cancel()
-        assert (await called(server, "echo", message="still here")).outcome == "returned"
-    assert turn.outcome.termination == "cancelled"
-
-
-async def test_the_memory_of_a_server_outlives_its_connection(folder: Path) -> None:
-    entity = {"name": "Ana", "entityType": "boat", "observations": ["is blue"]}
-    async with server_of("mcp-server-memory", folder) as server:
-        await called(server, "create_entities", entities=[entity])
-    async with server_of("mcp-server-memory", folder) as server:
-        parts = (await called(server, "read_graph")).result.parts
-    assert [part.value["entities"] for part in parts if hasattr(part, "value")] == [[entity]]
-
-
-async def test_several_reference_servers_are_tools_of_one_turn(folder: Path) -> None:
-    calls = [call("echo", message="a"), call("git_status", repo_path=str(folder))]
-    played = script(calls, [Say("Done.")], tools=("x",))
-    everything, git = (server_of(f"mcp-server-{name}", folder) for name in ("everything", "git"))
-    async with everything, git:
-        turn = Turn(Emulated("google.gemini", played), [everything, git])
-        await turn.run("Go.")
-    echo, status = turn.state.rounds[0].tool_results
-    assert "Echo: a" in str(echo.parts)
-    assert "note.txt" in str(status.parts)
-
-
-async def test_a_server_that_adds_tools_after_the_connection_offers_them(folder: Path) -> None:
-    """The server registers the tools that need a capability of the client once it knows the client."""
-
-    async def roots(_: Any) -> Any:
-        from mcp_types import ListRootsResult
-
-        return ListRootsResult(roots=[])
-
-    async with server_of("mcp-server-everything", folder, list_roots_callback=roots) as server:
-        await until(lambda: "get-roots-list" in server.current_tools())

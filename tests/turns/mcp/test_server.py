@@ -1,10 +1,12 @@
-"""Tools of an MCP server: their results, approval, progress, cancellation, and changes of their definitions."""
+"""Tools of an MCP server: results, approval, progress, cancellation, changed definitions, and the page about them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.pages import blocks
 from tests.support.optional import package
-from tests.turns.playing import WIRES, Emulated, Say, assert_legal, call, only, play, script
+from tests.turns.playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.turns import events
@@ -24,11 +27,15 @@ from toolparity.turns.machine.state import dump, load
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from .serving import called, serving, text_of, until
+from .program import PIXEL
+from .serving import PROGRAM, called, serving, text_of, until
 
 pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
+
+PAGE = "mcp.md"
+COMMAND = shlex.join([sys.executable, PROGRAM])
 
 
 def calling(*names: str, **arguments: Any) -> Emulated:
@@ -37,22 +44,18 @@ def calling(*names: str, **arguments: Any) -> Emulated:
     return Emulated("openai.chat", played)
 
 
-# results
-
-
 async def test_the_parts_of_a_result_are_those_of_the_server() -> None:
     """Structured content appears once beside other text, and must fit its schema."""
     async with serving() as server:
         assert text_of(await called(server, "look", text="a")) == 'look ran with {"text": "a"}'
-        first, image, audio, note, blob, link = (await called(server, "media")).result.parts
-        assert isinstance(first, TextPart)
-        assert isinstance(image, MediaPart)
-        assert isinstance(audio, MediaPart)
-        assert (image.kind, image.media_type) == ("image", "image/png")
-        assert (audio.kind, audio.data) == ("audio", "UklGRg==")
-        assert note == TextPart("[resource file:///n.txt]\na note")
-        assert blob == MediaPart("file", "application/pdf", data="JVBERi0=", name="b.pdf")
-        assert link == TextPart("[resource file:///c: c, text/plain]")
+        assert (await called(server, "media")).result.parts == [
+            TextPart("media ran with {}"),
+            MediaPart("image", "image/png", data=PIXEL),
+            MediaPart("audio", "audio/wav", data="UklGRg=="),
+            TextPart("[resource file:///n.txt]\na note"),
+            MediaPart("file", "application/pdf", data="JVBERi0=", name="b.pdf"),
+            TextPart("[resource file:///c: c, text/plain]"),
+        ]
         assert (await called(server, "structured")).result.parts == [TextPart("warm"), JsonPart({"degrees": 21})]
         for tool, text in {
             "unfit": "'warm' is not of type 'integer'",
@@ -61,8 +64,7 @@ async def test_the_parts_of_a_result_are_those_of_the_server() -> None:
             "surrogate": "?",
             "large": "[cut: these are the first 1000000 of 2000000 characters]",
         }.items():
-            finished = await called(server, tool)
-            failed = tool not in ("surrogate", "large")
+            finished, failed = await called(server, tool), tool not in ("surrogate", "large")
             assert (finished.outcome, finished.result.is_error) == ("failed" if failed else "returned", failed)
             assert text in text_of(finished)
         function = server.current_tools()["progress"].function
@@ -103,9 +105,6 @@ async def test_names_that_a_wire_refuses_get_aliases() -> None:
     assert turn.outcome.text == "Done."
 
 
-# approval
-
-
 async def test_calls_need_approval_unless_the_server_states_that_nothing_is_destroyed() -> None:
     """A rule decides by the definition and the arguments. Only repeatable tools run again after a crash."""
     names = ("look", "add", "silent", "destroy")
@@ -114,14 +113,10 @@ async def test_calls_need_approval_unless_the_server_states_that_nothing_is_dest
             tools = server.current_tools()
             assert [tools[name].needs_approval({}) for name in names] == expected
             assert [tools[name].idempotent for name in names] == [True, True, False, False]
-    rule = lambda tool, arguments: tool.destructive and arguments["text"] != "safe"  # noqa: E731
-    async with serving(approval=rule) as server:
+    async with serving(approval=lambda tool, arguments: tool.destructive and arguments["text"] != "safe") as server:
         tools = server.current_tools()
         calls = ("destroy", "x"), ("destroy", "safe"), ("look", "x")
         assert [tools[name].needs_approval({"text": text}) for name, text in calls] == [True, False, False]
-
-
-# progress and cancellation
 
 
 async def test_progress_of_the_server_is_an_event_of_the_turn() -> None:
@@ -149,9 +144,6 @@ async def test_cancelling_a_turn_or_a_timeout_cancels_the_call_on_the_server(tmp
         assert (await called(server, "look")).outcome == "returned"
 
 
-# changes
-
-
 async def test_a_changed_definition_is_held_back_until_it_is_approved(caplog: pytest.LogCaptureFixture) -> None:
     """Approving one definition does not approve another."""
     async with serving("redefined") as other_server:
@@ -177,11 +169,10 @@ async def test_a_changed_definition_is_held_back_until_it_is_approved(caplog: py
 async def test_stored_approvals_hold_back_what_changed_between_two_programs() -> None:
     async with serving() as server:
         approved = server.approved
-    async with serving("redefined", approved=approved) as server:
+    async with serving("redefined", approved=approved) as server, serving(approved={}) as without:
         assert server.current_tools().keys() == approved.keys() - {"look", "broken"}
         assert [held.name for held in server.held] == ["look"]
-    async with serving(approved={}) as server:
-        assert server.current_tools() == {}
+        assert without.current_tools() == {}
 
 
 @pytest.mark.parametrize("mode", ["", "redefined"])
@@ -212,9 +203,6 @@ async def test_the_next_turn_of_a_conversation_declares_the_tools_that_the_serve
     assert [names & {"look", "grown"} for names in declared] == [{"look"}, {"grown"}]
 
 
-# names
-
-
 async def test_two_servers_with_equal_names_need_a_prefix() -> None:
     async with serving() as one, serving() as two, serving(prefix="b_", only=["look"]) as three:
         with pytest.raises(InvalidTool, match=r"two tools are called 'look'.*give the MCP server a prefix"):
@@ -240,9 +228,6 @@ async def test_a_tool_with_the_name_of_another_or_an_invalid_schema_is_left_out(
         assert "broken" not in server.current_tools()
     assert "two tools are called 'find_boat': the later one is left out" in caplog.text
     assert "its parameters are not a JSON schema" in caplog.text
-
-
-# connecting
 
 
 def test_turns_without_servers_do_not_import_the_sdk() -> None:
@@ -290,3 +275,51 @@ async def test_more_tools_than_a_provider_accepts_are_left_out_with_a_warning(ca
         await Turn(provider, [server]).run("Go.")
     assert len(provider.bodies[0]["tools"]) == 128
     assert "the tool 'look_299': The tool was left out" in caplog.text
+
+
+@pytest.fixture
+def names() -> dict[str, Any]:
+    """The names that the page defines."""
+    namespace: dict[str, Any] = {}
+    for block in blocks(PAGE):
+        exec(compile(block.text, PAGE, "exec", dont_inherit=True), namespace)
+    return namespace
+
+
+def test_the_page_example_uses_a_function_and_a_server(names: dict[str, Any]) -> None:
+    calls = [call("find_boat", harbour="Horta"), call("look")]
+    provider = Emulated("anthropic.messages", script(calls, [Say("Ana is free.")], tools=("find_boat", "look")))
+    outcome = at_once(names["charter"](provider, "Go.", COMMAND))
+    assert outcome.text == "Ana is free."
+    assert [result.is_error for result in outcome.state.rounds[0].tool_results] == [False, False]
+
+
+def test_the_page_example_of_a_rule_asks_for_approval(names: dict[str, Any]) -> None:
+    asked: list[str] = []
+
+    def approve(block: Any) -> bool:
+        asked.append(block.name)
+        return False
+
+    provider = Emulated("openai.chat", script([call("look"), call("destroy")], [Say("Done.")], tools=("look",)))
+    outcome = at_once(names["tidy"](provider, "Go.", COMMAND, approve))
+    assert asked == ["destroy"]
+    assert [result.is_error for result in outcome.state.rounds[0].tool_results] == [False, True]
+
+
+@pytest.mark.page("docs/pages/mcp.md")
+def test_the_page_example_reviews_only_what_changed(
+    names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    file = tmp_path / "approved.json"
+    at_once(names["review"](COMMAND, file))
+    first = json.loads(file.read_text())
+    assert len(first) > 20
+    capsys.readouterr()
+    at_once(names["review"](f"{COMMAND} redefined", file))
+    assert capsys.readouterr().out.splitlines() == [
+        "look Looks twice. {'type': 'object', 'properties': {'text': {'type': 'string'}}}"
+    ]
+    changed = {name for name, digest in json.loads(file.read_text()).items() if digest != first[name]}
+    assert changed == {"look"}
