@@ -88,7 +88,7 @@ def auth_of(scenario: str, url: str, context: dict[str, Any]) -> Any:
             client_id=id, client_secret=secret, token_endpoint_auth_method=method, **options
         )
         common["storage"] = Storage(known)
-    grants = {"grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"]}
+    grants: Any = {"grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"]}
     return OAuthClientProvider(
         **common,
         client_metadata=OAuthClientMetadata(client_name="toolparity", **options, **grants),

@@ -17,7 +17,7 @@ from typing import Any
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 ANY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
 READ_ONLY = {"readOnlyHint": True}
-INITIALIZED = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "program", "version": "1"}}
+INITIALIZED: dict[str, Any] = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "program", "version": "1"}}
 UNION = {
     "type": "object",
     "oneOf": [
