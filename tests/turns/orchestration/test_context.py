@@ -238,11 +238,17 @@ def test_a_failing_counter_is_replaced_by_the_estimate() -> None:
     assert built.briefed
 
 
-@pytest.mark.parametrize("summary", [None, "far too long " * 5000])
-def test_a_missing_or_overlong_summary_is_handled(summary: Any) -> None:
-    built = build(ContextBuilder(700, summarise=lambda round, tokens: summary), request_of(*CONVERSATION))
+def _fails(round: RoundMemory, tokens: int) -> str:
+    raise ValueError("no words")
+
+
+@pytest.mark.parametrize("summarise", [lambda *_: None, lambda *_: "far too long " * 5000, _fails])
+def test_a_missing_or_overlong_summary_is_handled(summarise: Any) -> None:
+    built = build(ContextBuilder(700, summarise=summarise), request_of(*CONVERSATION))
     assert len(built.troubles) == 3
     assert not built.over
+    if summarise is _fails:
+        assert built.troubles[-1] == "the summary of round 1 failed: ValueError: no words"
 
 
 @given(st.text(max_size=400), st.integers(0, 200), st.booleans())

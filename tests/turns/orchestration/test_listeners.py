@@ -85,9 +85,6 @@ def shown(ran: Ran, kind: str, member: str) -> list[Any]:
     return [row[3][member] for row in rows(ran.events) if row[1] == kind]
 
 
-# tool_execution
-
-
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_veto_of_an_execution_prevents_its_calls_and_gives_the_reason_to_the_model(wire: str) -> None:
     """003, Key Differentiators from Linear Approaches: a listener can prevent each phase."""
@@ -154,9 +151,6 @@ def test_calls_need_approval_as_they_are_after_the_listeners() -> None:
     assert ran.coordinator._meter.calls == 1
 
 
-# synthesis
-
-
 @pytest.mark.parametrize("decision", [Veto(), False])
 def test_a_veto_of_a_synthesis_makes_the_next_answer_the_last_one(decision: Any) -> None:
     ran = steered("openai.chat", when(SynthesisPhase, decision))
@@ -177,9 +171,6 @@ def test_results_can_be_changed_and_followed_by_a_message_before_the_model_gets_
     assert NOTE + "Be short." in asked(ran, 1)
     assert NOTE + "Be short." in asked(ran, 2)  # it is in the conversation
     assert ran.done.answer == "All done."
-
-
-# reasoning
 
 
 def test_a_veto_of_a_request_ends_the_turn_with_the_results_so_far() -> None:
@@ -211,9 +202,6 @@ def test_a_change_of_a_request_that_raises_leaves_it_as_it_is() -> None:
         raise ValueError("no such tool")
 
     assert steered("openai.chat", when(ReasoningPhase, Change(request=fails))).done.answer == "All done."
-
-
-# final_response
 
 
 @pytest.mark.parametrize("wire", WIRES)

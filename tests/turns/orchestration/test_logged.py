@@ -1,22 +1,23 @@
-"""An orchestrated turn in the turn log: it contains no void blocks, and its readers see the same as listeners."""
+"""An orchestrated turn in the turn log has no void blocks, and its readers see the same as listeners; the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import itertools
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.turns.log.shared import assert_replays, empty_log
+from tests.conformance.pages import blocks
+from tests.turns.log.shared import Dies, Killed, assert_replays, empty_log
 from tests.turns.playing import WIRES, Say, call, only, rows, script
 from toolparity.turns import sse
-from toolparity.turns.events import RoundStarted, TurnEvent
+from toolparity.turns.events import RoundStarted
 from toolparity.turns.log import Log
-from toolparity.turns.machine.state import TurnState, dump
-from toolparity.turns.observer import Observer
-from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.machine.state import dump
+from toolparity.turns.orchestration import Coordinator, Limits
 from toolparity.turns.orchestration.notes import FinalPhase, Recovery
 
 from .staging import LONG, Counting, Sequenced, assert_answered, names_of_notes, notes
@@ -83,40 +84,55 @@ async def test_an_answer_completed_in_another_process_keeps_its_recoveries_and_u
     assert "count was used in place of a tool that failed" in done.text
 
 
-class Killed(Observer):
-    """Raises after a number of writes, so that nothing is recorded after it."""
-
-    def __init__(self, writes: int) -> None:
-        self.left = writes
-
-    async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise OSError("killed")
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 async def test_an_orchestrated_turn_killed_at_any_write_resumes_and_runs_no_call_twice(
     tmp_path: Path, wire: str
 ) -> None:
     with Log(empty_log(tmp_path / "turns.db")) as log:
-        writes, killed = 0, Killed(0)
-        while killed.left < 0 or not writes:
-            counting, killed = Counting(look=fails), Killed(writes)
+        for writes in itertools.count(1, 5):
+            counting, killer = Counting(look=fails), Dies(log, writes)
             tools = counting.tools(look={"fallback": "count"})
             provider = Sequenced(wire, LONG, fails=[1], after=2)
-            async with log.record() as recorder:
-                with suppress(OSError):
-                    await Coordinator(provider, tools, observers=[recorder, killed]).run("Go.")
+            with suppress(Killed):
+                await Coordinator(provider, tools, observers=[killer]).run("Go.")
             provider.faults = {at: fault for at, fault in provider.faults.items() if at <= len(provider.bodies)}
-            async with log.take(recorder.turn or "") as taken:
+            async with log.take(killer.recorder.turn or "", force=True) as taken:
                 coordinator = Coordinator(provider, tools, observers=[taken], state=taken.state)
                 await coordinator.run()
-            kept = await log.turn(recorder.turn or "")
+            kept = await log.turn(killer.recorder.turn or "")
             assert [called.attempts for called in kept.calls if called.attempts > 1] == []
             assert counting.names.count("post") <= 1
             assert_answered(coordinator)
             await assert_replays(log, kept.id)
-            writes += 5
+            if killer.steps > 0:
+                break  # the turn was over first
     assert writes > 50
+
+
+SEARCHED = script([call("search", course="MCP")], [Say("It is about servers.")])
+
+
+async def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    for block in blocks("orchestration.md"):
+        if block.language == "python":
+            exec(block.text, names)
+    provider = Sequenced("openai.chat", SEARCHED)
+    done = await names["ask"](provider, "What is MCP about?")
+    assert (done.answer, done.level) == ("It is about servers.", "tool")
+    assert "outline was used in place of" in done.text
+    assert provider.asked().tools[0].parameters["required"] == ["course"]  # type: ignore[index]
+    provider = Sequenced("openai.chat", LONG, fails=[1])
+    with Log(tmp_path / "turns.db") as log:
+        async with log.record() as recorder:
+            result = await Coordinator(provider, Counting().tools(), observers=[recorder]).run("Go.")
+        assert await names["recovered"](log, recorder.turn) == result.recoveries != []
+    file, whole = io.BytesIO(), io.BytesIO()
+    make: Any = lambda **more: Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), **more)  # noqa: E731
+    await names["recorded"](make, file)
+    assert names["check"](file.getvalue()) is None
+    await names["record_all"](Sequenced("openai.chat", SEARCHED), whole)
+    assert await names["changed"](whole.getvalue()) is None
+    names["Limits"] = lambda rounds: Limits(rounds=0)
+    assert (await names["changed"](whole.getvalue())).path == "round_started.last"

@@ -6,10 +6,9 @@ import ast
 import importlib
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import WIRES, Say, at_once, call, play, script
+from tests.turns.playing import Say, at_once, call, on_every_wire, play, script
 from toolparity.turns import events as turn_events
 from toolparity.turns import orchestration
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
@@ -33,8 +32,7 @@ def finding(facts: dict[str, str] = COURSES) -> Counting:
     return Counting(look=lambda course: facts[course])
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_003_core_architectural_philosophy(wire: str) -> None:
     """003, Core Architectural Philosophy: discrete phases, each of which leads to the next one; nothing is foreseen."""
     events = Ran(wire=wire).events
@@ -95,8 +93,7 @@ def test_003_context_compression_testing() -> None:
     assert max(weights) <= 3000 < sum(map(len, facts.values())) // 4
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_003_comparative_quality_testing(wire: str) -> None:
     """003, Testing Approach: the same question in one round, in several, and in several with a briefing.
 

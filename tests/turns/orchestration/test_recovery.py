@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import WIRES, Say, at_once, call, script
+from tests.turns.playing import WIRES, RecordingObserver, Say, call, on_every_wire, script
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.model import Error
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.events import Noted
-from toolparity.turns.machine.inputs import Input
-from toolparity.turns.observer import Observer
+from toolparity.turns.machine.state import load
 from toolparity.turns.orchestration import Breakers, ContextBuilder, Coordinator, Limits
 from toolparity.turns.testing import Cut, Status
 
@@ -39,8 +38,7 @@ def test_a_request_that_fails_once_at_any_point_is_repeated(wire: str, request_n
     assert [round.attempt for round in ran.state.rounds] == [1 + (number == request_number) for number in range(3)]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_round_that_fails_twice_leads_to_one_answer_without_tools(wire: str) -> None:
     played = script([call("look", at=1)], [Say("It is noon."), call("count", of="x")])
     ran = Ran(played, Counting(look=lambda at: "the clock says noon"), wire=wire, fails=[1, 2])
@@ -53,8 +51,7 @@ def test_a_round_that_fails_twice_leads_to_one_answer_without_tools(wire: str) -
     assert ran.counting.names == ["look"]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire: str) -> None:
     ran = Ran(counting=Counting(look=lambda at: "noon", count=_raises), wire=wire, fails=range(1, 9))
     assert (ran.done.level, ran.done.written, ran.termination) == ("assembled", False, "provider_failed")
@@ -66,8 +63,7 @@ def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire
     assert names_of_notes(ran.events)[-2:] == ["recovery", "final_response"]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_each_level_of_recovery_waits_twice_as_long_as_the_one_before(wire: str, slept: list[float]) -> None:
     ran = Ran(wire=wire, fails=range(4), limits=Limits(attempts=3))
     levels = [(recovery.level, recovery.seconds) for recovery in ran.done.recoveries]
@@ -110,12 +106,6 @@ def _error(ran: Ran) -> Error:
     return error
 
 
-def test_when_every_request_fails_the_answer_states_that_there_are_no_results() -> None:
-    ran = Ran(fails=range(9))
-    assert "There are no results." in ran.done.answer
-    assert _error(ran) == Error("RuntimeError", "gone")
-
-
 def test_a_request_rejected_for_authorization_is_not_repeated() -> None:
     for status in (401, 403, 404):
         ran = Ran(faults={1: Status(status)})
@@ -124,8 +114,7 @@ def test_a_request_rejected_for_authorization_is_not_repeated() -> None:
         assert ran.coordinator.breakers.state("provider", "openai") == "closed"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     whole = "A whole sentence, which the first answer breaks off."
     ran = Ran(script([Say(whole)], [Say("Too far.")]), wire=wire, faults={1: Cut(after=3)})
@@ -141,8 +130,7 @@ def test_a_failed_tool_does_not_affect_other_calls_or_the_answer(wire: str, tool
     assert {called.name for round in ran.done.session.rounds for called in round.calls if called.failed} == {tool}
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_when_all_tools_of_two_consecutive_rounds_fail_the_model_answers(wire: str) -> None:
     for names, level, termination in (
         (["look", "count"], None, "natural_completion"),
@@ -165,7 +153,9 @@ def test_an_explicit_on_all_failed_setting_is_respected() -> None:
 def test_an_open_breaker_stops_requests_and_the_turn_still_answers() -> None:
     clock = Clock()
     breakers = Breakers(threshold=3, seconds=60, clock=clock)
-    Ran(fails=range(9), breakers=breakers)
+    failed = Ran(fails=range(9), breakers=breakers)
+    assert "There are no results." in failed.done.answer
+    assert _error(failed) == Error("RuntimeError", "gone")
     assert breakers.state("provider", "openai") == "open"
     stopped = Ran(breakers=breakers)
     assert (stopped.provider.bodies, _error(stopped).type) == ([], "CircuitOpen")
@@ -174,39 +164,9 @@ def test_an_open_breaker_stops_requests_and_the_turn_still_answers() -> None:
     assert breakers.state("provider", "openai") == "closed"
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_failing_summariser_loses_only_its_summary(wire: str) -> None:
-    def fails(round: Any, tokens: int) -> str:
-        raise ValueError("no words")
-
-    ran = Ran(wire=wire, context=ContextBuilder(1, summarise=fails))
-    assert ran.done.answer == "All done."
-    assert ran.coordinator.built is not None
-    assert ran.coordinator.built.troubles == ["the summary of round 1 failed: ValueError: no words"]
-
-
-def test_an_input_that_an_observer_rejects_is_not_executed() -> None:
-    class Full(Observer):
-        async def input(self, input: Input) -> None:
-            raise OSError("disk full")
-
-    counting = Counting()
-    coordinator = Coordinator(Sequenced("openai.chat", LONG), counting.tools(), observers=[Full()])
-    with pytest.raises(OSError, match="disk full"):
-        at_once(coordinator.run("Go."))
-    assert counting.names == []
-
-
 def test_a_stored_turn_resumes_in_another_coordinator_and_runs_no_call_twice() -> None:
-    states: list[Any] = []
-
-    class StateObserver(Observer):
-        async def save(self, state: Any) -> None:
-            states.append(state)
-
-    Ran(observers=[StateObserver()])
-    for state in states[:-1]:
+    Ran(observers=[observed := RecordingObserver()])
+    for state in map(load, observed.states[:-1]):
         done = {called.id for round in state.rounds for called in round.calls if called.attempts}
         counting = Counting()
         asked = len(state.rounds) - (state.phase == "asking")

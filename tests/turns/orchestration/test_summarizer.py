@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, script
+from tests.turns.playing import Counting, Emulated, Fault, Round, Say, at_once, on_every_wire, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.requests import read_request
@@ -45,8 +45,7 @@ def rounds(*texts: str) -> list[Any]:
     return session_of([user("Go."), *(message for messages in made for message in messages)]).rounds
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
+@on_every_wire
 def test_a_model_summarizes_the_older_rounds_of_a_briefing(wire: str) -> None:
     """003, State Management & Context Preservation; 003, Error Handling Strategy: AI summarizes rounds."""
     writing = Writing(wire=wire)
