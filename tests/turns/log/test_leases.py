@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import URL
 
-from tests.turns.log.shared import Clock, killed, rows, stored_whole, turn
+from tests.turns.log.shared import BEGAN, Clock, killed, rows, stored_whole, turn
 from tests.turns.playing import Counting, Say, call, script
+from toolparity.turns import sse
 from toolparity.turns.errors import TurnHeld, UnknownTurn
-from toolparity.turns.events import TurnBlockDelta, TurnStarted
+from toolparity.turns.events import TurnBlockDelta
 from toolparity.turns.log import Log, LogObserver
 
 ONE_CALL = script([call("post")], [Say("Done.")])
-BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
 @pytest.mark.thorough(keep=1)
@@ -114,11 +114,15 @@ async def test_a_runner_that_lost_its_lease_does_not_release_the_new_one(log: Lo
     assert rows(url, "SELECT owner FROM turns WHERE id = 'turn'") == [("another",)]
 
 
-async def test_an_unknown_turn_id_raises_unknown_turn(log: Log) -> None:
-    operations = (log.close, log.forget, log.turn, log.events, log.recording, lambda id: log.take(id).__aenter__())
-    for operation in operations:
-        with pytest.raises(UnknownTurn, match="'none'"):
-            await operation("none")
+async def test_the_id_of_an_unknown_or_deleted_turn_raises_unknown_turn(log: Log) -> None:
+    async with log.record() as recorder:
+        await recorder.event(BEGAN)
+    await log.forget("turn")
+    for id in ("none", "turn"):
+        streams = (anext(sse.events(log, id)), sse.over(log, id), log.take(id).__aenter__())
+        for attempt in (*streams, log.close(id), log.forget(id), log.turn(id), log.events(id), log.recording(id)):
+            with pytest.raises(UnknownTurn, match=f"'{id}'"):
+                await attempt
 
 
 async def test_leases_use_the_clock_of_the_database(url: URL) -> None:

@@ -121,6 +121,7 @@ async def test_decisions_and_results_can_be_supplied_in_other_processes(url: URL
     for _ in range(4):
         with Log(url) as log:  # like another process
             assert (await log.left(), await log.turns("waiting")) == ([], [id])
+            assert not (await log.turn(id)).held
             async with log.take(id) as recorder:
                 later = running(recorder)
                 waiting = later.outcome.waiting[0]

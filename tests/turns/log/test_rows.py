@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from tests.support.thoroughness import examples
-from tests.turns.log.shared import recorded, rows, stored_whole
+from tests.turns.log.shared import BEGAN, recorded, rows, stored_whole
 from toolparity.turns.events import CallProgress, RoundStarted, TurnBlock, TurnBlockRevised, TurnBlockStop, TurnStarted
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
@@ -26,7 +26,6 @@ from toolparity.turns.turn import Turn
 pytestmark = pytest.mark.thorough(keep=1)
 
 BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks ORDER BY sequence"
-BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
 class Anthropic:
@@ -138,9 +137,10 @@ STRANGE = "a\x00b\ud800c\U0001f600\u2028"
 async def test_characters_that_databases_reject_are_stored_exactly_and_shown_replaced(log: Log, url: URL) -> None:
     strange = block(0, STRANGE, {STRANGE: [STRANGE, None, 1.5]})
     async with log.record() as recorder:
-        await recorder.record([BEGAN, strange], None)
+        await recorder.record([BEGAN, strange, CallProgress(2, 1, "id", "look", {"at": complex(1, 2)})], None)
     assert (await log.turn("turn")).blocks == [strange.block]
-    assert (await log.events("turn")).events[1].event == strange
+    progress = CallProgress(2, 1, "id", "look", "{'at': (1+2j)}")  # what is not JSON is stored as text
+    assert [row.event for row in (await log.events("turn")).events] == [BEGAN, strange, progress]
     replaced = "a\ufffdb\ufffdc\U0001f600\u2028"
     assert block_rows(url) == [(0, "text", replaced, {replaced: [replaced, None, 1.5]})]
 
@@ -178,9 +178,3 @@ async def test_later_events_replace_blocks_of_earlier_ones(log: Log) -> None:
         await recorder.record([RoundStarted(6, 2, 2, 1), block(1, "new", seq=7)], None)
     assert (await log.turn("turn")).blocks == [settled, block(1, "new").block]
     assert len((await log.events("turn")).events) == 8  # the events of the failed answer remain
-
-
-async def test_progress_that_is_not_json_is_stored_as_text(log: Log) -> None:
-    async with log.record() as recorder:
-        await recorder.record([BEGAN, CallProgress(1, 1, "id", "look", {"at": complex(1, 2)})], None)
-    assert (await log.events("turn")).events[1].event == CallProgress(1, 1, "id", "look", "{'at': (1+2j)}")

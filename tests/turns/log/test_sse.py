@@ -12,19 +12,17 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
-from tests.turns.log.shared import killed, recorded, turn
+from tests.turns.log.shared import BEGAN, killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer import json_codec
 from toolparity.turns import events as turn_events
 from toolparity.turns import sse
-from toolparity.turns.errors import UnknownTurn
-from toolparity.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
+from toolparity.turns.events import TurnBlockDelta, TurnEvent
 from toolparity.turns.log import EventRow, Log, Page
 
 pytestmark = pytest.mark.thorough(keep=1)
 
 ONE_CALL = script([Say("Let me look."), call("look")], [Say("Done.")])
-BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
 class Client:
@@ -34,10 +32,6 @@ class Client:
         self.seen: list[tuple[int, str, dict[str, Any]]] = []
         self.comments = 0
         self.retry: int | None = None
-
-    @property
-    def last_event_id(self) -> str | None:
-        return str(self.seen[-1][0]) if self.seen else None
 
     @property
     def types(self) -> list[str]:
@@ -105,6 +99,21 @@ async def test_the_stream_of_a_turn_is_its_events(log: Log) -> None:
     assert (client.ids, client.retry) == (list(range(page.seq)), 1000)
     streamed = [piece async for piece in sse.events(log, id, retry=None)]
     assert streamed == [sse.encode(row.event) for row in page.events]
+    async with log.record() as recorder:
+        await recorder.event(BEGAN)
+        assert not await sse.over(log, "turn", "0")
+
+
+async def test_a_client_resumes_after_a_drop_at_any_event(log: Log) -> None:
+    """After the last one it learns that the turn is over. An unknown id restarts from the first event."""
+    id = (await recorded(log, ONE_CALL)).state.id
+    ids = await all_ids(log, id)
+    for seen in ids:
+        assert (await follow(log, id, str(seen))).ids == ids[seen + 1 :]
+        assert await sse.over(log, id, str(seen)) == (seen == ids[-1])
+    assert not await sse.over(log, id, None)
+    for unknown in (None, "", "-5", "seven", "1e3", "99999999999999999999", "12345", "٣"):
+        assert (await follow(log, id, unknown)).ids == ids, unknown
 
 
 def test_text_with_line_ends_and_lone_surrogates_is_one_sse_event() -> None:
@@ -178,22 +187,13 @@ async def test_a_client_follows_a_turn_that_another_process_runs(url: URL) -> No
     assert client.ids == list(range(7))
 
 
-async def test_a_client_resumes_without_loss_or_duplicates_after_a_drop_at_any_event(log: Log) -> None:
-    id = (await recorded(log, ONE_CALL)).state.id
-    for cut in range(len(await all_ids(log, id)) + 1):
-        client = Client()
-        await client.read(sse.events(log, id, retry=None), cut)
-        await client.read(sse.events(log, id, client.last_event_id))
-        assert client.ids == await all_ids(log, id)
-
-
 async def test_clients_that_reconnect_during_a_turn_receive_every_event_once(log: Log) -> None:
     random_source = random.Random(7)
 
     async def follow(client: Client) -> None:
         while client.types[-1:] != ["turn_complete"]:
-            stream = sse.events(log, "turn", client.last_event_id, poll=0.01)
-            await client.read(stream, random_source.randrange(1, 9))
+            seen = client.ids[-1] if client.seen else None
+            await client.read(sse.events(log, "turn", seen, poll=0.01), random_source.randrange(1, 9))
 
     clients = [Client() for _ in range(5)]
     async with log.record() as recorder:
@@ -223,28 +223,6 @@ async def test_comments_keep_an_idle_connection_open(log: Log) -> None:
         await recorder.event(BEGAN)
         await client.read(sse.events(log, "turn", heartbeat=0.01, poll=3600.0), 5)
     assert (client.types, client.comments, client.retry) == (["turn_started"], 3, 1000)
-
-
-async def test_an_unknown_last_event_id_restarts_from_the_first_event(log: Log) -> None:
-    id = (await recorded(log, ONE_CALL)).state.id
-    for unknown in (None, "", "-5", "seven", "1e3", "99999999999999999999", "12345", "٣"):
-        assert (await follow(log, id, unknown)).ids == await all_ids(log, id), unknown
-
-
-async def test_a_client_that_reconnects_after_the_last_event_learns_that_the_turn_is_over(log: Log) -> None:
-    id = (await recorded(log, ONE_CALL)).state.id
-    last = (await log.events(id)).seq - 1
-    assert [await sse.over(log, id, seen) for seen in (str(last), str(last - 1), None)] == [True, False, False]
-    assert [piece async for piece in sse.events(log, id, last, retry=None)] == []
-    async with log.record() as recorder:
-        await recorder.event(BEGAN)
-        assert not await sse.over(log, "turn", "0")
-
-
-async def test_streaming_an_unknown_turn_raises_unknown_turn(log: Log) -> None:
-    for attempt in (anext(sse.events(log, "none")), sse.over(log, "none")):
-        with pytest.raises(UnknownTurn):
-            await attempt
 
 
 async def test_a_client_following_a_crashed_turn_receives_its_closing_events(log: Log) -> None:

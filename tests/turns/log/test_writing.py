@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import URL, event
 from sqlalchemy.exc import OperationalError
 
-from tests.turns.log.shared import Clock, recorded, rows, turn
+from tests.turns.log.shared import BEGAN, Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, only, script
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.turns import events as turn_events
-from toolparity.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
+from toolparity.turns.errors import InvalidState, LogFailed, TurnHeld
 from toolparity.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
 from toolparity.turns.log import Log
-from toolparity.turns.log.batch import Batch
 from toolparity.turns.log.recorder import LogObserver
 
 pytestmark = pytest.mark.thorough(keep=1)
@@ -28,18 +28,24 @@ pytestmark = pytest.mark.thorough(keep=1)
 ONE_CALL = script([call("look")], [Say("Done.")])
 
 
-def began(id: str = "turn") -> TurnStarted:
-    return TurnStarted(0, id, "openai.chat", "all")
+def began(id: str) -> TurnStarted:
+    return replace(BEGAN, turn=id)
 
 
-async def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Log) -> None:
+async def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Log, url: URL) -> None:
     """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: stored before a consumer sees the end.
 
-    The stored state is never ahead of the stored events.
+    The stored state is never ahead of the stored events, and a call is stored as started before its tool runs.
     """
-    seen, blocks = 0, 0
+    seen, blocks, started = 0, 0, []
+
+    def look(**arguments: Any) -> str:
+        stored = "SELECT status, attempts, type FROM calls, events WHERE name = 'look' AND type = 'call_started'"
+        started.extend(rows(url, stored))
+        return "seen"
+
     async with log.record() as recorder:
-        async for event in turn(recorder).stream("Go."):
+        async for event in turn(recorder, counting=Counting(look=look)).stream("Go."):
             id = recorder.turn or ""
             assert (await log.events(id, event.seq - 1)).events[0].event == event
             seen += 1
@@ -55,24 +61,13 @@ async def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Lo
             assert [(c.call_id, c.status) for c in kept.calls] == [(called.id, called.status) for called in calls]
     assert seen == (await log.events(id)).seq
     assert blocks == 8  # Anthropic returns no thinking unless the request enables it
-
-
-async def test_a_call_is_stored_as_started_before_its_tool_runs(log: Log, url: URL) -> None:
-    stored: list[Any] = []
-
-    def look(**arguments: Any) -> str:
-        stored.extend(rows(url, "SELECT name, status, attempts FROM calls ORDER BY name"))
-        stored.extend(rows(url, "SELECT type FROM events WHERE type = 'call_started'"))
-        return "seen"
-
-    await recorded(log, ONE_CALL, counting=Counting(look=look))
-    assert stored == [("look", "started", 1), ("call_started",)]
+    assert started == [("started", 1, "call_started")]
 
 
 async def test_a_write_with_an_invalid_event_stores_nothing(log: Log) -> None:
     """An event that cannot be encoded, or one with a wrong number."""
     async with log.record() as recorder:
-        await recorder.event(began())
+        await recorder.event(BEGAN)
         unencodable = TurnBlockStop(2, 1, TurnBlock(0, "text", "words", object()))
         with pytest.raises(MalformedBody):
             await recorder.record([TurnBlockDelta(1, 1, 0, "words"), unencodable], None)
@@ -110,7 +105,7 @@ async def test_after_a_failed_write_the_turn_writes_no_later_events(log: Log) ->
             raise OperationalError(statement, {}, Exception("the disk is full"))
 
     async with log.record() as recorder:
-        await recorder.event(began())
+        await recorder.event(BEGAN)
         event.listen(log._database.engine, "before_cursor_execute", fail_once)
         with pytest.raises(LogFailed, match="the disk is full"):
             await recorder.event(TurnBlockDelta(1, 1, 0, "lost"))
@@ -154,43 +149,27 @@ async def _assert_over(log: Log, id: str) -> None:
     assert state is None or state.phase == "over"
 
 
-async def test_a_turn_waiting_for_a_decision_has_the_status_waiting(log: Log) -> None:
-    """Even though later calls of the batch could run."""
-    options: Any = {"tools": {"post": {"approval": True}}, "policy": "batch"}
-    id = (await recorded(log, script([call("post"), call("look")], [Say("Done.")]), **options)).state.id
-    kept = await log.turn(id)
-    assert (kept.status, kept.calls[0].status, kept.held) == ("waiting", "waiting_approval", False)
-    assert (await log.left(), await log.turns("waiting")) == ([], [id])
-
-
 @pytest.mark.thorough(keep=2)
 async def test_forgetting_a_turn_deletes_all_its_rows(log: Log, url: URL) -> None:
     first, second = (await recorded(log)).state.id, (await recorded(log)).state.id
     await log.forget(first)
     assert await log.turns() == [second]
-    for attempt in (log.turn(first), log.forget(first)):
-        with pytest.raises(UnknownTurn):
-            await attempt
     for table in ("events", "turn_blocks", "calls", "states"):
         assert rows(url, f"SELECT DISTINCT turn_id FROM {table}") == [(second,)], table
 
 
-async def test_a_failing_database_stops_the_turn_before_any_tool_runs(log: Log, url: URL) -> None:
-    counting = Counting()
-    rows(url, "DROP TABLE calls")
-    with pytest.raises(LogFailed):
-        await recorded(log, ONE_CALL, counting=counting)
-    assert counting.ran == []
-
-
 @pytest.mark.thorough(keep=2)
-async def test_a_database_error_does_not_contain_the_data_to_be_written(log: Log, url: URL) -> None:
-    """The traceback does not contain it either."""
-    secret = "".join(reversed("2retnuh"))
-    rows(url, "DROP TABLE turn_blocks")
+@pytest.mark.parametrize("table", ["calls", "steps", "turn_blocks"])
+async def test_a_write_that_fails_stops_the_turn_before_any_tool_runs(log: Log, url: URL, table: str) -> None:
+    """Neither the error nor its traceback contains the data to be written."""
+    secret, counting = "".join(reversed("2retnuh")), Counting()
+    rows(url, f"ALTER TABLE {table} RENAME TO gone")
     with pytest.raises(LogFailed) as failed:
-        await recorded(log, script([Say(secret)]))
+        await recorded(log, script([Say(secret), call("look")], [Say("Done.")]), counting=counting)
     assert secret not in "".join(traceback.format_exception(failed.value))
+    assert counting.ran == []
+    if table == "steps":
+        assert rows(url, "SELECT count(*) FROM events") == rows(url, "SELECT count(*) FROM states") == [(0,)]
 
 
 async def test_only_events_of_streamed_text_skip_the_disk_sync(log: Log) -> None:
@@ -214,7 +193,7 @@ async def test_only_events_of_streamed_text_skip_the_disk_sync(log: Log) -> None
 async def test_transactions_sync_to_disk_except_for_streamed_text(log: Log, url: URL) -> None:
     statements: list[str] = []
     async with log.record() as recorder:
-        await recorder.event(began())
+        await recorder.event(BEGAN)
         engine = log._database.engine
         event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
         await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
@@ -234,61 +213,34 @@ async def test_writing_to_a_closed_log_raises_log_failed(tmp_path: Path) -> None
         await recorded(log)
 
 
-async def test_all_queued_writes_are_one_call_of_the_writer(log: Log, url: URL) -> None:
-    """Each call of the writer executes all queued writes, so one call per write would be redundant."""
-    database, calls = log._database, []
-    submit = database._writer.submit
+async def test_the_writes_of_many_turns_share_their_statements(
+    log: Log, url: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """50 turns that write at the same time need one call of the writer, one update and one insert.
 
-    def counted(*arguments: Any) -> Any:
-        calls.append(arguments)
-        return submit(*arguments)
-
-    def insert(number: int) -> Callable[[Batch], None]:
-        row = {"turn_id": "turn", "seq": number, "type": "t", "data": "d"}
-        return lambda batch: batch.add(database.statements.event, [row])
-
-    async with log.record() as recorder:
-        await recorder.event(began())
-    busy, held = await _busy(log)
-    database._writer.submit = counted  # type: ignore[method-assign]
-    writes = [asyncio.create_task(database.write(insert(number))) for number in range(1, 1001)]
-    await asyncio.sleep(0)
-    busy.set()
-    await asyncio.gather(held, *writes)
-    assert len(calls) <= 1  # zero if the writer was still running
-    await database.write(insert(1001))
-    assert rows(url, "SELECT count(*) FROM events") == [(1002,)]
-
-
-async def test_the_writes_of_many_turns_share_their_statements(log: Log, url: URL) -> None:
-    """50 turns that write at the same time need one update and one insert. One that lost its lease stops no other."""
+    One that lost its lease stops no other.
+    """
     recorders = [LogObserver(log._database, log._notifier.notify, 60) for _ in range(50)]
     for number, recorder in enumerate(recorders):
         await recorder.event(began(f"turn {number}"))
     statements: list[str] = []
-    engine = log._database.engine
+    engine, writer = log._database.engine, log._database._writer
     event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2].split()[0]))
+    submit = Mock(side_effect=writer.submit)
+    monkeypatch.setattr(writer, "submit", submit)
     for seq, errors in ((1, []), (2, [TurnHeld])):
-        busy, held = await _busy(log)
+        busy = threading.Event()  # until it is set, other writes queue up
+        held = asyncio.create_task(log._database.write(lambda batch, busy=busy: busy.wait(20)))  # type: ignore[misc]
+        await asyncio.sleep(0.05)
+        submit.reset_mock()
         tasks = [asyncio.create_task(recorder.event(TurnBlockDelta(seq, 0, 1, "word"))) for recorder in recorders]
         await asyncio.sleep(0)
         busy.set()
         outcomes = await asyncio.gather(held, *tasks, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes if outcome is not None] == errors
+        assert [type(outcome) for outcome in outcomes if isinstance(outcome, Exception)] == errors
+        assert submit.call_count <= 1  # zero if the writer was still running
         if seq == 1:
             assert statements.count("UPDATE") == statements.count("INSERT") == 1
         recorders[1]._owner = "a runner that lost its lease"
     missing = "SELECT id FROM turns WHERE NOT EXISTS (SELECT 1 FROM events WHERE turn_id = id AND seq = 2)"
     assert rows(url, missing) == [("turn 1",)]
-
-
-async def _busy(log: Log) -> tuple[threading.Event, asyncio.Task[Any]]:
-    """Let the writer wait for the event, so that other writes queue up. The task: the write that waits."""
-    busy = threading.Event()
-
-    def slow(batch: Batch) -> None:
-        assert busy.wait(20)
-
-    held = asyncio.create_task(log._database.write(slow))
-    await asyncio.sleep(0.05)
-    return busy, held
