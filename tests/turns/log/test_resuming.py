@@ -1,23 +1,57 @@
-"""A turn left by a crash is read, resumed, or closed: no call runs twice, and none lacks a result."""
+"""A turn left by a crash is resumed by one runner, or closed, and replayed: no call runs twice or lacks a result."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import URL
 
 from tests.support.thoroughness import is_thorough
-from tests.turns.log.shared import Clock, Dies, Killed, assert_replays, killed, recorded, rows, stored_whole, turn
-from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.turns.errors import InvalidState, UnknownTurn
-from toolparity.turns.events import ResultNeeded, TurnFailed, TurnStarted
+from tests.turns.log.shared import (
+    BEGAN,
+    Clock,
+    Dies,
+    Killed,
+    assert_replays,
+    killed,
+    recorded,
+    rows,
+    stored_whole,
+    turn,
+)
+from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+from toolparity import Choice, Response, Stop, ToolCall
+from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
+from toolparity.turns import sse
+from toolparity.turns.errors import InvalidState, TurnHeld, UnknownTurn
+from toolparity.turns.events import ResultNeeded, TurnBlockDelta, TurnFailed, TurnStarted
 from toolparity.turns.execution.tool import Tool
-from toolparity.turns.log import Log
+from toolparity.turns.execution.typed.injection import current_call
+from toolparity.turns.log import Log, LogObserver
 from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE, CANCELLED_RUNNING, UNKNOWN_OUTCOME
+from toolparity.turns.machine.effects import Emit, Save
+from toolparity.turns.machine.inputs import (
+    AnswerReceived,
+    Begin,
+    BlockExtended,
+    BlockStarted,
+    CallSettled,
+    CallStarting,
+    Input,
+)
+from toolparity.turns.machine.state import TurnState
+from toolparity.turns.machine.table import step
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.orchestration import replay
 from toolparity.turns.turn import Turn
 
 pytestmark = pytest.mark.thorough(keep=1)
+
+ONE_CALL = script([call("post", text="hello")], [Say("Done.")])
+WAITS = script([call("look", city="Ulm"), call("post", text="hello"), call("mail")], [Say("Done.")])
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
@@ -56,9 +90,6 @@ async def test_a_turn_interrupted_at_any_step_can_be_closed(log: Log, clock: Clo
         await assert_replays(log, id)
         steps += 1 if is_thorough() else 4
     assert await log.left() == []
-
-
-ONE_CALL = script([call("post", text="hello")], [Say("Done.")])
 
 
 async def kill_during_the_call(log: Log, **options: Any) -> str:
@@ -189,3 +220,234 @@ async def test_a_state_of_a_later_version_is_rejected_and_not_modified(log: Log,
             await attempt
     assert rows(url, "SELECT owner FROM turns") == [(None,)]
     assert (await log.events(id)).over  # its events can still be read
+
+
+async def test_a_running_turn_cannot_be_taken_closed_or_deleted(log: Log) -> None:
+    async with log.record() as recorder:
+        async for _ in turn(recorder, ONE_CALL).stream("Go."):
+            id = recorder.turn or ""
+            assert (await log.turn(id)).held
+            for attempt in (log.take(id).__aenter__(), log.close(id), log.forget(id)):
+                with pytest.raises(TurnHeld, match="runner holds turn"):
+                    await attempt
+            assert await log.left() == []
+    assert not (await log.turn(id)).held
+
+
+async def test_a_crashed_turn_can_be_taken_after_its_lease_expires_or_by_force(log: Log, clock: Clock) -> None:
+    forced, id = await killed(log, 5) or "", await killed(log, 5) or ""
+    async with log.take(forced, force=True) as recorder:
+        assert (await turn(recorder).run()).termination == "natural_completion"
+    clock.now += 59
+    assert await log.left() == []
+    with pytest.raises(TurnHeld, match="its lease ends in 1 s"):
+        await log.take(id).__aenter__()
+    clock.now += 2
+    assert await log.left() == [id]
+    async with log.take(id) as recorder:
+        assert await log.left() == []
+        kept = await log.turn(id)
+        assert recorder.state == replace(kept.state, seq=kept.seq)  # type: ignore[type-var]
+    async with log.take(id):
+        pass
+
+
+async def test_every_write_renews_the_lease(log: Log, clock: Clock) -> None:
+    async with log.record() as recorder:
+        await recorder.event(BEGAN)
+        for seq in range(1, 5):
+            clock.now += 59
+            with pytest.raises(TurnHeld):
+                await log.take("turn").__aenter__()
+            await recorder.event(TurnBlockDelta(seq, 1, 0, "words"))
+
+
+async def test_the_lease_is_renewed_while_nothing_is_written(url: URL, clock: Clock) -> None:
+    with Log(url, clock=clock, lease=0.03) as log:
+        async with log.record() as recorder:
+            await recorder.event(BEGAN)
+            clock.now += 1000  # the turn writes nothing more, so an unrenewed lease would have expired
+            while not (await log.turn("turn")).held:
+                await asyncio.sleep(0.001)
+
+
+@pytest.mark.thorough(keep=2)
+async def test_only_one_of_many_concurrent_takers_gets_a_turn(url: URL, clock: Clock) -> None:
+    with Log(url, clock=clock) as first, Log(url, clock=clock) as second:  # like two processes
+        id = await killed(first, 5) or ""
+        clock.now += 61
+        entered = asyncio.Event()
+        ran: list[str] = []
+
+        async def take(log: Log) -> None:
+            async with log.take(id) as recorder:
+                ran.append(recorder.turn or "")
+                await entered.wait()
+
+        tasks = [asyncio.create_task(take(log)) for log in (first, second) * 5]
+        while sum(task.done() for task in tasks) < 9:
+            await asyncio.sleep(0.001)
+        assert {type(task.exception()) for task in tasks if task.done()} == {TurnHeld}
+        entered.set()
+        await asyncio.wait(tasks)
+        assert ran == [id]
+
+
+async def test_a_runner_that_lost_its_lease_writes_nothing_and_starts_no_call(log: Log, clock: Clock) -> None:
+    """The process was suspended until its lease expired and another one took the turn."""
+    counting = Counting()
+
+    async def run_and_lose_the_lease(slow: LogObserver) -> None:
+        async for event in turn(slow, ONE_CALL, counting=counting).stream("Go."):
+            if event.seq == 1:
+                clock.now += 61
+                async with log.take(slow.turn or "") as quick:
+                    await turn(quick, ONE_CALL, counting=counting).run()
+
+    async with log.record() as slow:
+        with pytest.raises(TurnHeld, match="took over"):
+            await run_and_lose_the_lease(slow)
+    await stored_whole(log, slow.turn, "natural_completion")
+    assert counting.names == ["post"]
+
+
+async def test_a_runner_that_lost_its_lease_does_not_release_the_new_one(log: Log, url: URL) -> None:
+    async with log.record() as slow:
+        await slow.event(BEGAN)
+        rows(url, "UPDATE turns SET owner = 'another' WHERE id = 'turn'")
+    assert rows(url, "SELECT owner FROM turns WHERE id = 'turn'") == [("another",)]
+
+
+async def test_the_id_of_an_unknown_or_deleted_turn_raises_unknown_turn(log: Log) -> None:
+    async with log.record() as recorder:
+        await recorder.event(BEGAN)
+    await log.forget("turn")
+    for id in ("none", "turn"):
+        streams = (anext(sse.events(log, id)), sse.over(log, id), log.take(id).__aenter__())
+        for attempt in (*streams, log.close(id), log.forget(id), log.turn(id), log.events(id), log.recording(id)):
+            with pytest.raises(UnknownTurn, match=f"'{id}'"):
+                await attempt
+
+
+@pytest.mark.thorough(keep=2)
+async def test_leases_use_the_clock_of_the_database(url: URL) -> None:
+    with Log(url) as log:
+        async with log.record() as recorder:
+            await recorder.event(BEGAN)
+            kept = await log.turn("turn")
+            assert kept.held
+            assert kept.created <= kept.updated
+    now = "extract(epoch FROM clock_timestamp())" if url.get_backend_name() == "postgresql" else "unixepoch()"
+    [(age,)] = rows(url, f"SELECT {now} - created FROM turns")
+    assert -1 <= age < 3600
+
+
+@pytest.mark.thorough(keep=2)
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_replaying_a_logged_turn_yields_the_same_events(log: Log, wire: str, policy: str) -> None:
+    recorded_turn = await recorded(log, wire=wire, policy=policy, acknowledge=acknowledge)
+    assert (await assert_replays(log, recorded_turn.state.id)).state.text == "All done."
+
+
+async def test_a_turn_that_waited_and_changed_provider_is_one_recording(log: Log) -> None:
+    def continued(recorder: Any, wire: str) -> Turn:
+        tools = [*Counting().tools(look={"approval": True}).values(), Tool(name="mail")]
+        return Turn(Emulated(wire, WAITS), tools, observers=[recorder], state=recorder.state)
+
+    async with log.record() as recorder:
+        outcome = await continued(recorder, "openai.chat").run("Go.")
+    id = outcome.state.id
+    look, mail = (waiting.id for waiting in outcome.waiting)
+    async with log.take(id) as recorder:
+        await continued(recorder, "openai.chat").run()
+    async with log.take(id) as recorder:
+        running = continued(recorder, "xai.grpc")
+        running.answer(mail, "mailed")
+        assert [waiting.wants for waiting in (await running.run()).waiting] == ["decision"]
+    await assert_replays(log, id)
+    async with log.take(id) as recorder:
+        running = continued(recorder, "anthropic.messages")
+        running.decide(look, True)
+        assert (await running.run()).text == "Done."
+    events = (await assert_replays(log, id)).events
+    wires = [event.wire for event in events if isinstance(event, TurnStarted)]
+    assert wires == ["openai.chat", "openai.chat", "xai.grpc", "anthropic.messages"]
+
+
+async def test_unusual_tool_output_replays_unchanged(log: Log) -> None:
+    unusual = "a\x00b\ud800c\U0001f600\u2028"
+
+    def look(**_: Any) -> Any:
+        current_call.get().progress({"at": complex(1, 2)})
+        return {unusual: [unusual, 2**70, 1e16, -0.0, 0.1]}
+
+    played = script([call("look"), call("count")], [Say("Done.")])
+    recorded_turn = await recorded(log, played, counting=Counting(look=look, count=lambda **_: unusual))
+    await assert_replays(log, recorded_turn.state.id)
+
+
+async def test_a_replay_reports_the_path_of_a_modified_input(log: Log, url: URL) -> None:
+    id = (await recorded(log)).state.id
+    settled = "input LIKE '%look ran%' AND input LIKE '%call_settled%'"
+    rows(url, f"UPDATE steps SET input = replace(input, 'look ran', 'look run') WHERE {settled}")
+    difference = replay(await log.recording(id)).difference
+    assert difference is not None
+    assert (difference.path, difference.recorded, difference.replayed) == ("events[1].text", "look ran", "look run")
+
+
+LAST = "WHERE number = (SELECT max(number) FROM states)"
+LIMITED = '{"/settings/max_rounds"\\:7}'
+
+
+@pytest.mark.thorough(keep=1, per="{path}")
+@pytest.mark.parametrize(
+    ("path", "statement"),
+    [
+        ("begins", f"INSERT INTO states SELECT turn_id, number + 1, seq, '{LIMITED}' FROM states {LAST}"),
+        ("state", f"UPDATE states SET change = '{LIMITED}' {LAST}"),
+    ],
+)
+async def test_a_replay_reports_a_modified_state(log: Log, url: URL, statement: str, path: str) -> None:
+    """The turn is resumed from a state that it had not reached."""
+    id = await killed(log, 12) or ""
+    rows(url, statement)
+    async with log.take(id, force=True) as recorder:
+        assert recorder.state is not None
+        assert recorder.state.settings.max_rounds == 7
+        await turn(recorder).run()
+    difference = replay(await log.recording(id)).difference
+    assert difference is not None
+    assert difference.path in (path, f"{path}.settings.max_rounds")
+
+
+async def test_a_step_without_events_is_stored_before_the_next_step_with_events(log: Log) -> None:
+    """A denied call has a starting input all the same, and the next event is a block."""
+    request = Request("openai.chat", "m", [User([TextPart("Go.")])], provider="openai")
+    state = TurnState("turn", "openai.chat", request)
+    called = ToolCall("c0", "look", {}, "{}", "complete")
+    response = Response("openai.chat", "openai", "r", "m", [Choice(0, [called], Stop("tool_calls"))])
+    inputs: list[Input] = [
+        Begin(),
+        AnswerReceived(response),
+        CallStarting("c0"),
+        CallSettled("c0", ToolResult("c0", [TextPart("fine")]), "returned"),
+        CallSettled("c0", ToolResult("c0", [TextPart("again")]), "returned"),
+        CallStarting("c0"),
+        BlockStarted(0, "text"),
+        BlockExtended(0, "Done."),
+    ]
+    async with log.record() as recorder:
+        for input in inputs:
+            state, effects = step(state, input)
+            await recorder.input(input)
+            events = [effect.event for effect in effects if isinstance(effect, Emit)]
+            await recorder.record(events, next((e.state for e in effects if isinstance(e, Save)), None))
+    await assert_replays(log, "turn")
+
+
+async def test_an_incomplete_recording_is_an_error(log: Log, url: URL) -> None:
+    id = (await recorded(log)).state.id
+    rows(url, "DELETE FROM steps WHERE number = 2")
+    with pytest.raises(InvalidState, match=r"the log lacks the step of event \d+, calls_known"):
+        await log.recording(id)

@@ -17,7 +17,7 @@ from typing import Any
 
 import uvicorn
 
-from tests.turns.log import crash
+from tests.turns.log.test_crash import tools
 from tests.turns.playing import Emulated, Say, call, script
 from toolparity.turns import Agent
 from toolparity.turns.log import Log
@@ -42,8 +42,8 @@ class Paced(Emulated):
 
 
 def main(fd: str, url: str, side: str, rounds: str, seconds: str) -> None:
-    provider, tools = Paced(int(rounds), float(seconds)), crash.tools(Path(side), lambda point: None)
-    agent = Agent(provider, tools, max_rounds=int(rounds) + 1)
+    provider, offered = Paced(int(rounds), float(seconds)), tools(Path(side), lambda point: None)
+    agent = Agent(provider, offered, max_rounds=int(rounds) + 1)
     with Log(url, lease=LEASE) as log, socket.socket(fileno=int(fd)) as listener:
         app = turns_app(TurnManager(log, agent, resume_every=LEASE / 4))
         options: Any = {"log_config": None, "access_log": False, "backlog": 4096, "timeout_graceful_shutdown": 1}

@@ -19,8 +19,8 @@ from urllib.request import Request, urlopen
 import pytest
 from sqlalchemy import URL
 
-from tests.turns.log.crash import IDEMPOTENT
 from tests.turns.log.shared import assert_whole
+from tests.turns.log.test_crash import IDEMPOTENT
 from toolparity.turns.log import Log
 
 pytestmark = [pytest.mark.service("turns/manager", "turns/log"), pytest.mark.thorough]
