@@ -29,6 +29,10 @@ def _raises(**_: Any) -> None:
     raise ValueError("no such luck")
 
 
+def _reports(**_: Any) -> None:
+    raise ToolFailed("no such city")
+
+
 def _returns(**given: Any) -> str:
     return "found"
 
@@ -72,28 +76,23 @@ OF = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["
 
 
 @pytest.mark.parametrize(
-    ("tools", "reason"),
+    ("tools", "reason", "runs"),
     [
-        ({"look": {"fallback": "post"}, "post": {"approval": True}}, "it needs approval"),
-        ({"look": {"fallback": Fallback("post", lambda given: given["x"])}}, "its place: no arguments: KeyError"),
-        ({"look": {"fallback": "count"}, "count": {"parameters": OF}}, "do not fit its schema"),
+        ({"look": {"fallback": "post"}, "post": {"approval": True}}, "it needs approval", []),
+        ({"look": {"fallback": Fallback("post", lambda given: given["x"])}}, "its place: no arguments: KeyError", []),
+        ({"look": {"fallback": "count"}, "count": {"parameters": OF}}, "do not fit its schema", []),
+        ({"look": {"fallback": "count"}, "count": {"fallback": "post", "parameters": OF}}, "its schema", ["post"]),
     ],
 )
-def test_a_substitute_that_cannot_run_is_not_run_and_the_result_gives_the_reason(
-    tools: dict[str, Any], reason: str
+def test_a_substitute_that_cannot_run_is_skipped_and_the_result_gives_the_reason(
+    tools: dict[str, Any], reason: str, runs: list[str]
 ) -> None:
     ran = Ran(LOOKED, Counting(look=_raises), tools=tools)
-    assert ran.counting.names == ["look"]
+    assert ran.counting.names == ["look", *runs]
     assert reason in ran.first_calls[0].text
+    assert [reason in recovery.why for recovery in ran.done.recoveries] == [True] * len(runs)
     successful = Ran(LOOKED, tools=tools)
     assert successful.first_calls[0].text == "look ran"
-
-
-def test_a_substitute_whose_arguments_are_invalid_is_skipped_for_the_next() -> None:
-    tools = {"look": {"fallback": "count"}, "count": {"fallback": "post", "parameters": OF}}
-    ran = Ran(LOOKED, Counting(look=_raises), tools=tools)
-    assert ran.counting.names == ["look", "post"]
-    assert "do not fit its schema" in ran.done.recoveries[0].why
 
 
 def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
@@ -102,6 +101,9 @@ def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
         ran = Ran(LOOKED, Counting(look=_raises), tools={"look": {"fallback": "count"}}, breakers=breakers)
         assert ran.counting.names == names
     assert "'look' failed 1 times in a row" in ran.done.recoveries[0].why
+    breakers = Breakers(threshold=1)
+    Ran(LOOKED, Counting(look=_reports), breakers=breakers)
+    assert breakers.state(*LOOK) == "closed"  # the tool works
 
 
 @pytest.mark.parametrize("fallback", [None, "count", "post"])
@@ -119,15 +121,6 @@ def test_a_call_whose_tool_and_substitute_cannot_run_fails_without_starting(fall
     assert ("'count' failed 1 times in a row" in tried.text) == (fallback == "count")
     assert ("it needs approval" in tried.text) == (fallback == "post")
     assert ran.termination == "natural_completion"  # the model receives the failure and reports it
-
-
-def test_a_tool_that_raises_tool_failed_does_not_open_its_breaker() -> None:
-    def fails(**_: Any) -> None:
-        raise ToolFailed("no such city")
-
-    breakers = Breakers(threshold=1)
-    Ran(counting=Counting(look=fails), breakers=breakers)
-    assert breakers.state("tool", "look") == "closed"
 
 
 def test_an_invalid_fallback_is_rejected_before_any_tool_runs() -> None:
