@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 from sqlalchemy import URL, Connection
 
 from tests.support import postgres as servers
-from tests.turns.log.shared import stored_whole, turn
+from tests.turns.log.shared import BEGAN, stored_whole, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.turns.errors import LogFailed, TurnHeld
-from toolparity.turns.events import TurnBlockDelta, TurnStarted
+from toolparity.turns.events import TurnBlockDelta
 from toolparity.turns.log import Log, database
 from toolparity.turns.log.engine import make_engine
 from toolparity.turns.log.tables import turns
@@ -91,9 +92,9 @@ def parent(status: Path) -> str:
 def frozen_sqlite(path: Path) -> Iterator[Frozen]:
     command = [sys.executable, "-c", _LOCKS, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
         commands, answers = other.stdin, other.stdout
+        assert commands is not None
+        assert answers is not None
 
         def send(text: str) -> None:
             commands.write(text + "\n")
@@ -137,10 +138,8 @@ async def test_a_result_returned_while_the_database_was_frozen_is_not_lost(froze
         async with log.take(recorder.turn or "") as later:
             await turn(later, PLAYED, counting=counting).run()
         kept = await stored_whole(log, recorder.turn, "natural_completion")
-        assert [(one.name, one.outcome, one.attempts) for one in kept.calls] == [
-            ("look", "returned", 1),
-            ("post", "returned", 1),
-        ]
+        calls = [(one.name, one.outcome, one.attempts) for one in kept.calls]
+        assert calls == [("look", "returned", 1), ("post", "returned", 1)]
         assert sorted(counting.names) == ["look", "post"]
         assert UNKNOWN_OUTCOME not in str(kept.blocks)
 
@@ -217,7 +216,7 @@ async def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
 async def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
     with Log(frozen.url, patience=PATIENCE) as log:
         async with log.record() as recorder:
-            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+            await recorder.event(BEGAN)
             frozen.freeze()
             with pytest.raises(LogFailed):
                 await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
@@ -262,7 +261,7 @@ async def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen
         row = {"id": "same", "status": "open", "wire": "", "policy": "", "seq": 1, "created": 0, "updated": 0}
         other.execute(sa.insert(turns).values(row))
         async with log.record() as recorder:
-            beginning = asyncio.create_task(recorder.event(TurnStarted(0, "same", "openai.chat", "all")))
+            beginning = asyncio.create_task(recorder.event(replace(BEGAN, turn="same")))
             done, _ = await asyncio.wait([beginning], timeout=0.2)
             assert not done
             other.commit()

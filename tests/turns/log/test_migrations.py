@@ -10,7 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,14 @@ from toolparity.turns.orchestration import replay
 
 pytestmark = pytest.mark.service("turns/log")
 
+LOOKED = [Say("Let me look."), call("look", city="Ulm")]
+POST, COUNT, CATS = call("post", text="hello"), call("count"), call("count", of="cats")
 #: The model's script of the waiting turn by version of the log, the call that it waits for a decision on, and the
 #: number of the event before its recording.
 WAITING: dict[str, tuple[list[Any], str, int]] = {
-    "0001": ([[Say("Let me look."), call("look", city="Ulm"), call("post", text="hello")]], "post", 28),
-    "0002": ([[Say("Let me look."), call("look", city="Ulm"), call("post", text="hello"), call("count")]], "count", -1),
-    "0003": (
-        [
-            [Think("Two things."), Say("Let me look."), call("look", city="Ulm"), call("count", of="cats")],
-            [call("look", city="Bonn"), call("post", text="hello"), call("count")],
-        ],
-        "post",
-        -1,
-    ),
+    "0001": ([[*LOOKED, POST]], "post", 28),
+    "0002": ([[*LOOKED, POST, COUNT]], "count", -1),
+    "0003": ([[Think("Two things."), *LOOKED, CATS], [call("look", city="Bonn"), POST, COUNT]], "post", -1),
 }
 
 
@@ -129,10 +125,8 @@ async def test_turns_of_an_earlier_version_resume_and_can_be_replayed(url: URL, 
         assert counting.names == [name]
         assert kept.state == resumed.state
         replayed = replay(await log.recording("waits"))
-        assert replayed.difference is None
-        events = [row.event for row in (await log.events("waits", begin)).events]
-        assert replayed.events == events
-        assert replayed.state == kept.state
+        assert (replayed.difference, replayed.state) == (None, kept.state)
+        assert replayed.events == [row.event for row in (await log.events("waits", begin)).events]
         if version == "0002":
             assert "a long result; " * 100 in [(block.content or {}).get("content") for block in kept.blocks]
     if version == "0003":  # its states have other member names: the first of this version is stored completely
@@ -168,33 +162,20 @@ async def test_a_database_of_a_later_version_is_rejected_and_not_modified(url: U
     assert rows(url, "SELECT id FROM turns") == [(recorded_turn.state.id,)]
 
 
-def open_concurrently(urls: Sequence[URL]) -> list[BaseException]:
-    """Open logs in separate threads and run a turn in each. Return the errors."""
-    barrier = threading.Barrier(len(urls))
-    errors: list[BaseException] = []
+def test_databases_can_be_opened_by_several_threads_at_once(url: URL, tmp_path: Path) -> None:
+    """Each thread has a separate connection, like a process."""
+    barrier = threading.Barrier(6)
 
     def open_and_run(url: URL) -> None:
         barrier.wait()
-        try:
-            with Log(url) as log:
-                asyncio.run(recorded(log))
-        except BaseException as error:
-            errors.append(error)
+        with Log(url) as log:
+            asyncio.run(recorded(log))
 
-    threads = [threading.Thread(target=open_and_run, args=(url,)) for url in urls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
-
-
-def test_databases_can_be_opened_by_several_threads_at_once(url: URL, tmp_path: Path) -> None:
-    """Each thread has a separate connection, like a process."""
-    assert open_concurrently([url] * 6) == []
-    assert rows(url, "SELECT count(*) FROM turns") == [(6,)]
     urls = [URL.create("sqlite", database=str(tmp_path / f"{number}.db")) for number in range(6)]
-    assert open_concurrently(urls) == []
+    with ThreadPoolExecutor(6) as threads:
+        for opened in ([url] * 6, urls):
+            list(threads.map(open_and_run, opened))  # raises the first error
+    assert rows(url, "SELECT count(*) FROM turns") == [(6,)]
     for each in [url, *urls]:
         assert schema_differences(each) == []
 
@@ -336,10 +317,8 @@ async def test_the_page_examples_decide_a_call_supply_a_result_and_replay_the_tu
     names["tools"] = [Tool(name="post"), *(tool for tool in Counting().tools(look={"approval": True}).values())][:2]
     outcome = await names["answer"]("Go.")
     post, look = outcome.waiting
-    assert [(one.name, one.wants, one.arguments) for one in (post, look)] == [
-        ("post", "result", {}),
-        ("look", "decision", {}),
-    ]
+    wanted = [("post", "result", {}), ("look", "decision", {})]
+    assert [(one.name, one.wants, one.arguments) for one in (post, look)] == wanted
     outcome = await names["decide"](outcome.state.id, look.id, True)
     outcome = await names["give"](outcome.state.id, post.id, "posted")
     assert outcome.text == "Done."
