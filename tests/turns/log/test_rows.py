@@ -31,9 +31,7 @@ BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks OR
 class Anthropic:
     """A provider that returns these blocks, one list per answer."""
 
-    wire = "anthropic.messages"
-    name = "anthropic"
-    model = "claude-test"
+    wire, name, model = "anthropic.messages", "anthropic", "claude-test"
 
     def __init__(self, *answers: list[dict[str, Any]]) -> None:
         self._answers = iter(answers)
@@ -112,10 +110,8 @@ async def test_the_log_returns_the_events_blocks_and_calls_of_the_turn(log: Log)
     assert kept.state == turn.state
     assert [row.event.seq for row in page.events] == list(range(kept.seq))
     assert kept.blocks == [row.event.block for row in page.events if isinstance(row.event, TurnBlockStop)]
-    names = ("look", "count", "post")
-    assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == [
-        (n, "done", "returned", 1) for n in names
-    ]
+    done = [(name, "done", "returned", 1) for name in ("look", "count", "post")]
+    assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == done
     assert [c.key for c in kept.calls] == [c.key for r in turn.state.rounds for c in r.calls]
     assert (kept.wire, kept.policy) == ("anthropic.messages", "all")
     paged, after = [], -1

@@ -31,11 +31,6 @@ LONG = script(
 LOOKED = script([call("look", at=1)], [Say("Done.")])
 
 
-def failing(requests: Iterable[int]) -> dict[int, BaseException]:
-    """An error for each of these requests, by number from 0."""
-    return {number: RuntimeError("gone") for number in requests}
-
-
 class Sequenced(Emulated):
     """Plays one round per successful request, so that it also answers requests with a briefing.
 
@@ -43,7 +38,7 @@ class Sequenced(Emulated):
     """
 
     def __init__(self, wire: str, played: Script, *, fails: Iterable[int] = (), **more: Any) -> None:
-        super().__init__(wire, played, in_order=True, fails=failing(fails), **more)
+        super().__init__(wire, played, in_order=True, fails={number: RuntimeError("gone") for number in fails}, **more)
 
 
 class Clock:

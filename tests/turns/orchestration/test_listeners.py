@@ -178,8 +178,7 @@ def test_a_veto_of_a_request_ends_the_turn_with_the_results_so_far() -> None:
     assert (len(ran.provider.bodies), ran.counting.names) == (1, FIRST)
     assert (ran.done.level, ran.done.written) == ("assembled", False)
     assert "look ran" in ran.done.answer
-    assert ran.done.outcome.error is not None
-    assert ran.done.outcome.error.type == "PhaseVetoed"
+    assert getattr(ran.done.outcome.error, "type", None) == "PhaseVetoed"
     assert [recovery.level for recovery in notes(ran.events, Recovery)] == ["assembled"]
     assert ran.coordinator.breakers.state("provider", "openai") == "closed"
 
@@ -195,13 +194,6 @@ def test_one_request_can_be_changed_and_extended(wire: str) -> None:
     assert declared == [FIRST, ["look", "count", "post"]]
     assert NOTE + "Look first." in asked(ran, 0)
     assert NOTE not in asked(ran, 1)
-
-
-def test_a_change_of_a_request_that_raises_leaves_it_as_it_is() -> None:
-    def fails(request: Request) -> Request:
-        raise ValueError("no such tool")
-
-    assert steered("openai.chat", when(ReasoningPhase, Change(request=fails))).done.answer == "All done."
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -264,13 +256,16 @@ async def test_the_log_contains_what_the_listeners_decided(tmp_path: Path) -> No
 
 
 def test_several_listeners_decide_in_their_order_and_one_that_fails_counts_as_silent() -> None:
-    def fails(phase: Phase, state: TurnState) -> Any:
+    """So does a change of a request that raises."""
+
+    def fails(*_: Any) -> Any:
         raise RuntimeError("no opinion")
 
     async def later(phase: Phase, state: TurnState) -> Any:
         return Add("Second.") if isinstance(phase, FinalPhase) else None
 
-    ran = steered("openai.chat", fails, lambda *_: "yes", when(FinalPhase, Add("First."), 3), later)
+    raises = when(ReasoningPhase, Change(request=fails))
+    ran = steered("openai.chat", fails, raises, lambda *_: "yes", when(FinalPhase, Add("First."), 3), later)
     assert ran.done.answer == "All done.\n\nFirst.\n\nSecond."
 
 

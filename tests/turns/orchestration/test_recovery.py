@@ -14,7 +14,6 @@ from toolparity.normalizer.model import Error
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.events import CallStarted, Noted
 from toolparity.turns.execution.tool import Tool
-from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine.state import load
 from toolparity.turns.orchestration import Breakers, ContextBuilder, Coordinator, Limits
 from toolparity.turns.testing import Cut, FaultyTools, Hang, Status
@@ -221,9 +220,8 @@ def test_an_exhausted_limit_leads_to_one_last_answer(wire: str, limits: Limits) 
 
 
 def test_handed_over_calls_count_towards_the_limit() -> None:
-    counting = Counting()
-    tools = Tools([Tool(name="away"), *counting.tools().values()])
-    played = script([call("away"), call("look", at=1)], [Say("Done.")], tools=("away", "look"))
+    played, counting = script([call("away"), call("look", at=1)], [Say("Done.")], tools=("away", "look")), Counting()
+    tools = [Tool(name="away"), *counting.tools().values()]
     coordinator = Coordinator(Sequenced("openai.chat", played), tools, limits=Limits(calls=1))
     waiting = at_once(coordinator.run("Go."))
     coordinator.turn.answer(waiting.outcome.waiting[0].id, "brought from afar")
@@ -245,8 +243,7 @@ def test_calls_above_the_limit_get_a_result_and_are_neither_started_nor_used(pol
 
 
 def test_after_the_time_limit_the_model_is_asked_once_more() -> None:
-    clock = Clock()
-    limits = Limits(seconds=10, last_seconds=30)
+    limits, clock = Limits(seconds=10, last_seconds=30), Clock()
     ran = Ran(counting=Counting(look=clock.passes(20)), limits=limits, clock=clock, policy="batch")
     assert ran.counting.names == ["look"]
     assert "the time limit of this turn is reached" in ran.first_calls[1].text

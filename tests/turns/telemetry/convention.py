@@ -55,31 +55,15 @@ class Attributes(NamedTuple):
     content: frozenset[str] | set[str] = frozenset()
 
 
+_OF_REQUEST = {*_COMMON, *_SERVER, *_OF_CHAT, *_REASONING, *_STREAM, *_named("RESPONSE_ID RESPONSE_MODEL")}
+_OF_AGENT = _COMMON | _named("AGENT_ID AGENT_NAME AGENT_DESCRIPTION DATA_SOURCE_ID")
+_OF_TOOL = {error.ERROR_TYPE, *_named("TOOL_CALL_ID TOOL_DESCRIPTION TOOL_TYPE")}
+_TOOL = Attributes(_named("OPERATION_NAME TOOL_NAME"), _OF_TOOL, _named("TOOL_CALL_ARGUMENTS TOOL_CALL_RESULT"))
 #: Operation -> the kind of its span, the attribute that the name of the span contains, and its attributes.
 SPANS = {
-    "chat": (
-        SpanKind.CLIENT,
-        ai.GEN_AI_REQUEST_MODEL,
-        Attributes(
-            _PROVIDER,
-            {*_COMMON, *_SERVER, *_OF_CHAT, *_REASONING, *_STREAM, *_named("RESPONSE_ID RESPONSE_MODEL")},
-            _CONTENT,
-        ),
-    ),
-    "invoke_agent": (
-        SpanKind.INTERNAL,
-        ai.GEN_AI_AGENT_NAME,
-        Attributes(_PROVIDER, _COMMON | _named("AGENT_ID AGENT_NAME AGENT_DESCRIPTION DATA_SOURCE_ID"), _CONTENT),
-    ),
-    "execute_tool": (
-        SpanKind.INTERNAL,
-        ai.GEN_AI_TOOL_NAME,
-        Attributes(
-            _named("OPERATION_NAME TOOL_NAME"),
-            {error.ERROR_TYPE, *_named("TOOL_CALL_ID TOOL_DESCRIPTION TOOL_TYPE")},
-            _named("TOOL_CALL_ARGUMENTS TOOL_CALL_RESULT"),
-        ),
-    ),
+    "chat": (SpanKind.CLIENT, ai.GEN_AI_REQUEST_MODEL, Attributes(_PROVIDER, _OF_REQUEST, _CONTENT)),
+    "invoke_agent": (SpanKind.INTERNAL, ai.GEN_AI_AGENT_NAME, Attributes(_PROVIDER, _OF_AGENT, _CONTENT)),
+    "execute_tool": (SpanKind.INTERNAL, ai.GEN_AI_TOOL_NAME, _TOOL),
 }
 _LABELS = {*_SERVER, *_named("REQUEST_MODEL RESPONSE_MODEL")}
 METRICS = {
