@@ -63,7 +63,7 @@ async def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path:
 
 @pytest.mark.parametrize("size", [100, 5_000])
 async def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:
-    sizes = []
+    sizes: list[int] = []
     with Log(url) as log:
         for rounds in ROUNDS:
             await run(rounds, size, log)
@@ -143,7 +143,8 @@ LONG_VALUES = st.recursive(
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), LONG_VALUES, max_size=4), max_size=4))
 def test_packed_documents_round_trip(documents: list[dict[str, Any]]) -> None:
-    parts, stored = Parts(), {}
+    parts = Parts()
+    stored: dict[str, str] = {}
     for document in [*documents, *documents]:
         text = json_codec.text(document)
         packed = parts.pack(text)

@@ -317,7 +317,7 @@ async def test_the_page_examples_decide_a_call_supply_a_result_and_replay_the_tu
     names["tools"] = [Tool(name="post"), *(tool for tool in Counting().tools(look={"approval": True}).values())][:2]
     outcome = await names["answer"]("Go.")
     post, look = outcome.waiting
-    wanted = [("post", "result", {}), ("look", "decision", {})]
+    wanted: list[Any] = [("post", "result", {}), ("look", "decision", {})]
     assert [(one.name, one.wants, one.arguments) for one in (post, look)] == wanted
     outcome = await names["decide"](outcome.state.id, look.id, True)
     outcome = await names["give"](outcome.state.id, post.id, "posted")

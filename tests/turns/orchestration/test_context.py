@@ -67,12 +67,12 @@ CONVERSATION = [
 
 def test_the_four_layers_are_extracted_from_a_conversation() -> None:
     session = session_of([*CONVERSATION, user("In short, please.")])
+    first, second, third, fourth = (f'search({{"q":{number}}})' for number in range(1, 5))
     assert session.user_messages == ["Compare the two courses.", "In short, please."]
     assert session.evolving_intent == "Wanted now: In short, please. (asked before: Compare the two courses.)"
-    assert session.search_reasons['search({"q":1})'] == "I look for the first."
-    assert list(session.discovered_facts) == ['search({"q":1})', 'search({"q":2})', 'search({"q":4})']
-    assert session.search_coverage['search({"q":3})'] == ["there is no such course"]
-    assert session.search_coverage['search({"q":1})'] == ["ok"]
+    assert session.search_reasons[first] == "I look for the first."
+    assert list(session.discovered_facts) == [first, second, fourth]
+    assert (session.search_coverage[third], session.search_coverage[first]) == (["there is no such course"], ["ok"])
     assert session.reasoning_trace == [(1, "I look for the first.")]
     assert [round.number for round in session.rounds] == [1, 2, 3, 4]
 
@@ -141,16 +141,12 @@ def test_older_rounds_are_shortened_more() -> None:
     assert built.request.messages[-2:] == turns[-2:]
 
 
-def test_answers_to_earlier_questions_stay_in_their_position() -> None:
+def test_answers_to_earlier_questions_stay_in_their_position_and_long_ones_are_shortened() -> None:
     turns = [user("First?"), *round_of(1, text=LONG_TEXT * 5), answer("It is one."), user("Second?"), *round_of(2)]
-    built = build(ContextBuilder(300), request_of(*turns))
-    messages = built.request.messages
+    messages = build(ContextBuilder(300), request_of(*turns)).request.messages
     assert [words(turn) for turn in messages[:3]] == ["First?", "It is one.", "Second?"]
     assert "Wanted now: Second? (asked before: First?)" in words(messages[3])
     assert messages[-2:] == turns[-2:]
-
-
-def test_long_answers_to_earlier_questions_are_shortened() -> None:
     turns = [user("First?"), answer("It is one. " * 1000), user("Second?"), *round_of(1)]
     built = build(ContextBuilder(300), request_of(*turns))
     assert not built.over
@@ -198,13 +194,13 @@ def test_a_custom_counter_and_summariser_are_used() -> None:
     built = build(builder, request_of(*CONVERSATION), "simplified")
     briefing = words(built.request.messages[2])
     assert [line for line in briefing.splitlines() if "insight" in line] == ["insight 1", "insight 2", "insight 3"]
-    assert 'search({"q":3}) failed: there is no such course' in words(
-        build(ContextBuilder(1500), request_of(*CONVERSATION), "simplified").request.messages[2]
-    )
     assert built.troubles == []
+    default = build(ContextBuilder(1500), request_of(*CONVERSATION), "simplified")
+    assert 'search({"q":3}) failed: there is no such course' in words(default.request.messages[2])
 
 
 def test_each_message_is_counted_once_in_a_growing_conversation() -> None:
+    """Old conversations are forgotten."""
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -219,15 +215,10 @@ def test_each_message_is_counted_once_in_a_growing_conversation() -> None:
         build(builder, request_of(*others))
     for text in ("Compare the two courses.", f"one: {LONG_TEXT}", "Another conversation.", "nine"):
         assert counted.count(text) == 1
-
-
-def test_a_builder_forgets_old_conversations() -> None:
-    counted: list[str] = []
-    builder = ContextBuilder(tokens=1_000_000, count=lambda text: counted.append(text) or 1)
-    first = request_of(user("first"))
-    for request in (first, *(request_of(user(f"number {number}")) for number in range(100)), first):
-        build(builder, request)
-    assert counted.count("first") == 2
+    for number in range(100):
+        build(builder, request_of(user(f"number {number}")))
+    build(builder, request_of(*others))
+    assert counted.count("Another conversation.") == 2
 
 
 def test_a_failing_counter_is_replaced_by_the_estimate() -> None:
@@ -247,7 +238,7 @@ def _fails(round: RoundMemory, tokens: int) -> str:
 
 
 @pytest.mark.parametrize("summarise", [lambda *_: None, lambda *_: "far too long " * 5000, _fails])
-def test_a_missing_or_overlong_summary_is_handled(summarise: Any) -> None:
+def test_a_missing_overlong_or_failed_summary_is_handled(summarise: Any) -> None:
     built = build(ContextBuilder(700, summarise=summarise), request_of(*CONVERSATION))
     assert len(built.troubles) == 3
     assert not built.over
