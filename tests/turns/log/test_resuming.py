@@ -230,6 +230,7 @@ async def test_a_running_turn_cannot_be_taken_closed_or_deleted(log: Log) -> Non
     assert not (await log.turn(id)).held
 
 
+@pytest.mark.thorough(keep=2)
 async def test_a_crashed_turn_can_be_taken_after_its_lease_expires_or_by_force(log: Log, clock: Clock) -> None:
     forced, id = await killed(log, 5) or "", await killed(log, 5) or ""
     async with log.take(forced, force=True) as recorder:
@@ -248,6 +249,7 @@ async def test_a_crashed_turn_can_be_taken_after_its_lease_expires_or_by_force(l
         pass
 
 
+@pytest.mark.thorough(keep=2)
 async def test_every_write_renews_the_lease(log: Log, clock: Clock) -> None:
     async with log.record() as recorder:
         await recorder.event(BEGAN)
@@ -258,6 +260,7 @@ async def test_every_write_renews_the_lease(log: Log, clock: Clock) -> None:
             await recorder.event(TurnBlockDelta(seq, 1, 0, "words"))
 
 
+@pytest.mark.thorough(keep=2)
 async def test_the_lease_is_renewed_while_nothing_is_written(url: URL, clock: Clock) -> None:
     with Log(url, clock=clock, lease=0.03) as log:
         async with log.record() as recorder:
@@ -289,6 +292,7 @@ async def test_only_one_of_many_concurrent_takers_gets_a_turn(url: URL, clock: C
         assert ran == [id]
 
 
+@pytest.mark.thorough(keep=2)
 async def test_a_runner_that_lost_its_lease_writes_nothing_and_starts_no_call(log: Log, clock: Clock) -> None:
     """The process was suspended until its lease expired and another one took the turn."""
     counting = Counting()
@@ -307,6 +311,7 @@ async def test_a_runner_that_lost_its_lease_writes_nothing_and_starts_no_call(lo
     assert counting.names == ["post"]
 
 
+@pytest.mark.thorough(keep=2)
 async def test_a_runner_that_lost_its_lease_does_not_release_the_new_one(log: Log, url: URL) -> None:
     async with log.record() as slow:
         await slow.event(BEGAN)
@@ -314,6 +319,7 @@ async def test_a_runner_that_lost_its_lease_does_not_release_the_new_one(log: Lo
     assert rows(url, "SELECT owner FROM turns") == [("another",)]
 
 
+@pytest.mark.thorough(keep=2)
 async def test_the_id_of_an_unknown_or_deleted_turn_raises_unknown_turn(log: Log) -> None:
     async with log.record() as recorder:
         await recorder.event(BEGAN)

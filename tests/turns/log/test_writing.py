@@ -158,7 +158,7 @@ async def test_forgetting_a_turn_deletes_all_its_rows(log: Log, url: URL) -> Non
         assert rows(url, f"SELECT DISTINCT turn_id FROM {table}") == [(second,)], table
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1, per="{table}")
 @pytest.mark.parametrize("table", ["calls", "steps", "turn_blocks"])
 async def test_a_write_that_fails_stops_the_turn_before_any_tool_runs(log: Log, url: URL, table: str) -> None:
     """Neither the error nor its traceback contains the data to be written."""

@@ -270,7 +270,6 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     namespace["log"].dispose()
 
 
-@pytest.mark.page("docs/pages/manager.md")
 @pytest.mark.parametrize(("name", "prefix"), [("app", ""), ("site", "/agent")])
 def test_the_page_example_serves_a_turn_also_in_another_application(
     names: dict[str, Any], name: str, prefix: str
