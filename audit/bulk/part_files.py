@@ -1,7 +1,7 @@
 """Files with the audit of a part of the input. `merging` makes the audit of the whole input from them.
 
 A part file is a zip archive with three members. ``records.jsonl`` has the records of the exchanges for the audit of
-conversations, in the order of the input; each line is a list. ``audits.jsonl`` has the figures: the first line counts
+conversations, in the order of the input; each line is a list, see `prefixes`. ``audits.jsonl`` has the figures: the first line counts
 all ranges whose places are absolute, and each further line counts one range whose places are numbered within it.
 ``part.json`` describes the content: version, options and ranges. Equal audits give equal bytes.
 """
@@ -29,8 +29,9 @@ from ..errors import InvalidPart
 from ..options import AuditOptions
 from ..places import shift
 from ..summary import Audit, PartAudit
+from .prefixes import Completer, Shortener, ShortRecord
 
-FORMAT, VERSION = "toolparity-audit-part", 1
+FORMAT, VERSION = "toolparity-audit-part", 2
 #: How many records are in memory at a time when a part file is read.
 BLOCK = 256
 _PART, _AUDITS, _RECORDS = "part.json", "audits.jsonl", "records.jsonl"
@@ -106,6 +107,7 @@ class PartWriter:
         self._options, self._share = options, share
         self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         self._records: IO[bytes] = self._archive.open(_RECORDS, "w", force_zip64=True)
+        self._short = Shortener()
         self._ranges: list[Range] = []
         self._whole = Audit()
         self._relative: list[bytes] = []
@@ -120,7 +122,8 @@ class PartWriter:
         for problem in part.problems:
             _group(current, problem)
         for start in range(0, len(part.records), BLOCK):
-            self._records.write(json_codec.encode(part.records[start : start + BLOCK]) + b"\n")
+            block = [self._short(record) for record in part.records[start : start + BLOCK]]
+            self._records.write(json_codec.encode(block) + b"\n")
             current.blocks += 1
 
     def unread(self, problem: Problem) -> None:
@@ -200,9 +203,14 @@ class PartFile:
 
     def blocks(self) -> Generator[list[ExchangeRecord], None, None]:
         """Yield the records of the exchanges, some at a time, in order."""
+        complete = Completer()
         with self._archive() as archive, archive.open(_RECORDS) as lines:
             for line in lines:
-                yield self._converted(line, list[ExchangeRecord])
+                block = self._converted(line, list[ShortRecord])
+                try:
+                    yield [complete(short) for short in block]
+                except ValueError as error:
+                    raise self.damaged(str(error)) from None
 
     def damaged(self, what: str) -> InvalidPart:
         """Return the error of a part file whose members contradict each other."""

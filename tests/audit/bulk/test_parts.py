@@ -215,8 +215,8 @@ def test_a_file_that_is_not_a_whole_part_file_of_this_version_is_refused(cut: li
         assert "x.part: not a part file, or damaged: " in failure("merge", part)
     assert "missing: the file does not exist" in failure("merge", tmp_path / "missing")
     with zipfile.ZipFile(part, "w") as archive:
-        archive.writestr("part.json", '{"format":"toolparity-audit-part","version":2,"toolparity":"9.0","more":1}')
-    assert "x.part: format toolparity-audit-part 2 of toolparity 9.0 is not supported" in failure("merge", *cut, part)
+        archive.writestr("part.json", '{"format":"toolparity-audit-part","version":3,"toolparity":"9.0","more":1}')
+    assert "x.part: format toolparity-audit-part 3 of toolparity 9.0 is not supported" in failure("merge", *cut, part)
 
 
 def test_a_path_that_is_passed_twice_is_an_error_and_leaves_the_old_part(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""Records without the messages that an earlier record has, so that their size grows with a conversation and not with
+the square of its length.
+
+    record -> `Shortener` -> (how many records back, how many of its messages, the record with the further messages)
+    -> `Completer` -> the same record
+
+Both keep the latest records of a part. The chain of a record is made from its messages again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import accumulate
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..conversations import ExchangeRecord, fingerprints
+from ..conversations.records import MessageRecord
+
+#: How many records back the messages may be.
+REACH = 2000
+
+
+class ShortRecord(Struct, array_like=True, frozen=True):
+    """A record without its first ``shared`` messages, which the record ``back`` places before has; 0: it has all."""
+
+    back: int
+    shared: int
+    record: ExchangeRecord
+
+
+class _Latest:
+    """The messages and chains of the latest records, by their number."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept: deque[tuple[list[MessageRecord], list[int]]] = deque(maxlen=REACH)
+
+    def add(self, record: ExchangeRecord) -> None:
+        self._kept.append((record.messages or [], record.chain))
+        self.count += 1
+
+    def back(self, places: int) -> tuple[list[MessageRecord], list[int]]:
+        """Return the messages and the chain of a record. Raises ValueError if it is not kept."""
+        if not 0 < places <= len(self._kept):
+            raise ValueError(f"a record refers to one {places} places before it, which is not kept")
+        return self._kept[-places]
+
+
+class Shortener:
+    """Shortens records in their order."""
+
+    def __init__(self) -> None:
+        self._latest = _Latest()
+        self._numbers: dict[int, int] = {}  # the chain of each beginning -> the number of the latest record with it
+        self._beginnings: deque[list[int]] = deque()
+
+    def __call__(self, record: ExchangeRecord) -> ShortRecord:
+        """Return a record without the messages that an earlier one has. The record itself is not changed."""
+        back = shared = 0
+        messages, number = record.messages, self._latest.count
+        for length in range(len(record.chain), 0, -1):
+            known = self._numbers.get(record.chain[length - 1], -1)
+            if number - known <= REACH and known >= 0:
+                other = self._latest.back(number - known)[0]
+                if messages is not None and messages[:length] == other[:length]:
+                    back, shared = number - known, length
+                    break
+        new = record.chain[shared:]
+        self._numbers.update(dict.fromkeys(record.chain[shared - 1 :] if shared else new, number))
+        self._forget(record.chain)
+        self._latest.add(record)
+        left = None if messages is None else messages[shared:]
+        return ShortRecord(back, shared, replace(record, messages=left, chain=[]))
+
+    def _forget(self, chain: list[int]) -> None:
+        """Forget the beginnings that only records out of reach have."""
+        self._beginnings.append(chain)
+        if len(self._beginnings) > REACH:
+            oldest = self._latest.count - REACH
+            for beginning in self._beginnings.popleft():
+                if self._numbers.get(beginning) == oldest:
+                    del self._numbers[beginning]
+
+
+class Completer:
+    """Completes shortened records in their order."""
+
+    def __init__(self) -> None:
+        self._latest = _Latest()
+
+    def __call__(self, short: ShortRecord) -> ExchangeRecord:
+        """Return the record. Raises ValueError if the one that it refers to is not among the latest."""
+        record = short.record
+        if record.messages is not None:
+            messages, chain = self._latest.back(short.back) if short.back else ([], [])
+            if short.shared > len(messages):
+                raise ValueError(f"a record refers to {short.shared} messages of one with {len(messages)}")
+            contents = (message.content for message in record.messages)
+            before = chain[short.shared - 1] if short.shared else 0
+            record.messages = messages[: short.shared] + record.messages
+            record.chain = chain[: short.shared] + [*accumulate(contents, fingerprints.chained, initial=before)][1:]
+        self._latest.add(record)
+        return record
