@@ -9,6 +9,7 @@ from typing import Any
 
 from toolparity import ToolCall
 from toolparity.normalizer import json_codec
+from toolparity.schemas import adapt_tools, check_tools
 from toolparity.turns.execution.executor import Executor, FinishedCall
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
@@ -83,3 +84,13 @@ def raising_later(error: BaseException) -> Callable[[], Any]:
         raise error
 
     return function
+
+
+def as_sent(tool: Tool, wire: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a model writes by the definition that it gets, which is adapted if the wire refuses it."""
+    definition = tool.declared()
+    violations = check_tools([definition], wire)
+    if not any(found.effect == "refused" or found.pointer.endswith("$ref") for found in violations):
+        return arguments
+    sent: dict[str, Any] = adapt_tools([definition], wire).express(tool.name, arguments)[1]
+    return sent

@@ -96,7 +96,7 @@ class Counting:
         """The tools, with ``options`` by tool name."""
         tools = Tools()
         for name in ("look", "count", "post", *(n for n in self.functions if n not in ("look", "count", "post"))):
-            tools.add(Tool(name=name, function=self._counted(name), **options.get(name, {})))
+            tools.add(Tool(**{"name": name, "function": self._counted(name), **options.get(name, {})}))
         return tools
 
     def _counted(self, name: str) -> Callable[..., Any]:

@@ -18,18 +18,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.support.thoroughness import examples
-from toolparity.normalizer.conversation import JsonPart, TextPart
+from toolparity.normalizer.conversation import JsonPart
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.normalizer.model import ToolCall
-from toolparity.normalizer.requests import read_request
-from toolparity.schemas import adapt_tools, check_tools
-from toolparity.turns import CallContext, Executor, Injected, Tool, Tools, Turn, tool
+from toolparity.schemas import check_tools
+from toolparity.turns import CallContext, Injected, Tool, Tools, Turn, tool
 from toolparity.turns.errors import InvalidTool
 from toolparity.turns.execution.validation import check_schema, problems
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.output import output_type
 
-from .executing import asked
+from .executing import as_sent, asked, ran, texts
 from .playing import WIRES, Emulated, Say, at_once, call, script
 from .typed_functions import (
     TYPES,
@@ -44,7 +42,6 @@ from .typed_functions import (
     function_of,
     same,
     signatures,
-    typed_values,
 )
 
 
@@ -128,14 +125,16 @@ def test_parameters_are_described_in_docstrings_of_any_style_and_in_annotations(
     assert function is not _annotated or properties["b"]["minimum"] == properties["c"]["minimum"] == 1
 
 
-def test_definitions_of_msgspec_and_pydantic_types_are_in_one_schema() -> None:
+def test_types_of_msgspec_and_pydantic_are_in_one_schema_unless_two_have_one_name() -> None:
     def order(order: Order, to: Point, also: list[Item] | None = None) -> None: ...
 
-    parameters = Tool.of(order).parameters
-    assert parameters is not None
+    parameters: Any = Tool.of(order).parameters
     assert set(parameters["$defs"]) == {"Order", "Item", "Point"}
     assert parameters["properties"]["order"] == {"$ref": "#/$defs/Order"}
     assert parameters["$defs"]["Item"]["required"] == ["SKU"]
+    order.__annotations__["also"] = pydantic.create_model("Point", x=(int, 1))
+    with pytest.raises(InvalidTool, match="both called 'Point'"):
+        Tool.of(order)
 
 
 def test_other_arguments_have_the_declared_type_or_any() -> None:
@@ -153,8 +152,7 @@ def test_other_arguments_have_the_declared_type_or_any() -> None:
 def returned(function: Callable[..., Any] | Tool, inject: Any = None, **arguments: Any) -> Any:
     """The text or value that a tool returns for a call."""
     declared = function if isinstance(function, Tool) else Tool.of(function, name="f")
-    executor = Executor({declared.name: declared}, inject=inject)
-    [finished] = at_once(executor.run([asked(declared.name, **arguments)], turn="t1"))
+    [finished] = ran([asked(declared.name, **arguments)], declared, executor={"inject": inject}, turn="t1")
     (part,) = finished.result.parts or [None]
     return part.value if isinstance(part, JsonPart) else getattr(part, "text", None)
 
@@ -191,21 +189,14 @@ def test_methods_callable_objects_and_partials_are_tools() -> None:
     assert returned(partial, what="rope") == "Peter sold rope 2"
 
 
-def test_a_schema_that_is_passed_is_kept_and_its_arguments_are_not_converted() -> None:
-    explicit = {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}
+def test_only_a_schema_derived_from_the_function_converts_arguments_also_in_a_copy() -> None:
+    explicit = {"type": "object", "properties": {"level": {"type": "integer"}}, "required": ["level"]}
 
-    def look(day: datetime.date) -> str:
-        return type(day).__name__
-
-    declared = Tool.of(look, parameters=explicit)
-    assert (declared.parameters, declared.typed) == (explicit, None)
-    assert returned(declared, day="2026-01-02") == "str"
-
-
-def test_a_copy_of_a_tool_derives_its_parameters_only_if_the_function_is_another_one() -> None:
     def count(level: Level) -> str:
         return f"{level!r}"
 
+    declared = Tool.of(count, parameters=explicit)
+    assert (declared.parameters, declared.typed, returned(declared, level=1)) == (explicit, None, "1")
     declared = Tool.of(count, name="f")
     copied = replace(declared, timeout=1.0)
     assert copied.typed is declared.typed
@@ -234,10 +225,9 @@ def test_the_model_cannot_pass_an_injected_object() -> None:
     def sell(shop: Injected[Any], **rest: str) -> str:
         return "sold"
 
-    executor = Executor({"f": Tool.of(sell, name="f")}, inject=Shop())
-    [finished] = at_once(executor.run([asked("f", shop="mine")]))
-    assert finished.outcome == "invalid_arguments"
-    assert "shop: not a parameter" in finished.result.parts[0].text
+    [(outcome, text)] = texts(ran([asked("f", shop="mine")], Tool.of(sell, name="f"), executor={"inject": Shop()}))
+    assert outcome == "invalid_arguments"
+    assert "shop: not a parameter" in text
 
 
 def use(shop: Injected[Shop]) -> str:
@@ -288,13 +278,10 @@ def test_results_of_declared_types_are_json(value: Any, json: Any) -> None:
 # refusals
 
 
-def _untyped(city, days: int) -> None: ...  # type: ignore[no-untyped-def]
 def _unknown(city: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def _unsupported(city: str, conversion: complex) -> None: ...
 def _ambiguous(what: Point | dict[str, int]) -> None: ...
 def _mixed(what: list[MixedStruct]) -> None: ...
-def _positional(city: str, /) -> None: ...
-def _starred(*cities: str) -> None: ...
 def _starred_rest(**options: complex) -> None: ...
 
 
@@ -305,13 +292,10 @@ class MixedStruct(msgspec.Struct):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (_untyped, "_untyped: its parameter 'city' has no type annotation"),
         (_unknown, "_unknown: the annotation of its parameter 'city' cannot be evaluated: name 'Nowhere'"),
         (_unsupported, "_unsupported: the type of its parameter 'conversion' cannot be expressed: .*complex"),
         (_ambiguous, "_ambiguous: the type of its parameter 'what' cannot be expressed: .*more than one dict-like"),
         (_mixed, "_mixed: the type of its parameter 'what' cannot be expressed"),
-        (_positional, r"_positional: its function \(city: 'str', /\) .*takes 'city' by position only"),
-        (_starred, r"_starred: its parameter '\*cities' is passed by position only"),
         (_starred_rest, "_starred_rest: the type of its parameter 'options' cannot be expressed: .*complex"),
         (Shop.sell, "sell: its parameter 'self' has no type annotation"),
         (len, "len: its function .*takes 'obj' by position only"),
@@ -326,32 +310,30 @@ def test_a_signature_that_no_schema_expresses_is_an_error_with_the_function_and_
     for declare in (lambda: Tools([function]), lambda: Turn(Emulated("openai.chat", script([])), [function])):
         with pytest.raises(InvalidTool, match=message):
             declare()
-
-
-def test_a_decorator_refuses_such_a_function_at_once() -> None:
     with pytest.raises(InvalidTool, match="its parameter 'conversion'"):
         tool(_unsupported)
     with pytest.raises(InvalidTool, match=r"cannot be decorated.*Tool\.of"):
         tool(Shop().sell)
 
 
-def test_two_types_with_one_name_cannot_be_in_one_schema() -> None:
-    shadow = pydantic.create_model("Point", x=(int, 1))
-
-    def look(a: Point, b: Any) -> None: ...
-
-    look.__annotations__["b"] = shadow
-    with pytest.raises(InvalidTool, match="both called 'Point'"):
-        Tool.of(look)
-
-
-def test_without_docstring_parser_a_docstring_raises_an_error_that_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("package", "needs_it", "does_not"),
+    [
+        ("docstring_parser", lambda: Tool.of(forecast), lambda: Tool.of(use)),
+        (
+            "jsonschema",
+            lambda: Tools([Tool(name="f", function=lambda **_: None, parameters={"type": "object"})]),
+            lambda: Tools([Tool(name="f", function=lambda: None)]),
+        ),
+    ],
+)
+def test_a_docstring_or_a_schema_without_its_package_raises_an_error_that_names_the_extra(
+    package: str, needs_it: Any, does_not: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "docstring_parser", None)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
-        Tool.of(forecast)
-    Tool.of(use)
+        needs_it()
+    does_not()
 
 
 _JSON = st.recursive(
@@ -361,22 +343,16 @@ _JSON = st.recursive(
 )
 
 
-def as_sent(tool: Tool, wire: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a model writes by the definition that it gets, which is adapted if the wire refuses it."""
-    definition = tool.declared()
-    violations = check_tools([definition], wire)
-    if not any(found.effect == "refused" or found.pointer.endswith("$ref") for found in violations):
-        return arguments
-    sent: dict[str, Any] = adapt_tools([definition], wire).express(tool.name, arguments)[1]
-    return sent
-
-
 @examples(160, plain=8)
 @given(parameters=signatures())
 def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(parameters: dict[str, Any]) -> None:
     received: list[dict[str, Any]] = []
     tool = Tool(name="generated", function=function_of(parameters, received))
+    schema = tool.parameters or {}
+    check_schema("generated", schema)
+    assert set(schema.get("required", ())) == {name for name, (_, optional) in parameters.items() if not optional}
     arguments = {name: value.json for name, (value, _) in parameters.items()}
+    assert problems(schema, arguments) == []
     expected = {name: value.value for name, (value, _) in parameters.items()}
     for wire in WIRES:
         note(wire)
@@ -387,24 +363,11 @@ def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(paramete
         at_once(turn.run("Go."))
         [result] = turn.state.rounds[0].tool_results
         assert not result.is_error, result
-        assert len(received) == 1
-        assert same(received[0], expected), (received[0], expected)
-        [asked] = [block for block in turn.state.rounds[0].ai_response_content if isinstance(block, ToolCall)]
-        assert asked.arguments == arguments
-        [declared] = read_request(provider.bodies[0], wire).tools
+        assert same(received, [expected]), (received, expected)
+        assert turn.state.rounds[0].answer.calls[0].arguments == arguments  # type: ignore[union-attr]
+        [declared] = provider.asked().tools
         assert [found for found in check_tools([declared], wire) if found.effect == "refused"] == []
         assert problems(declared.parameters or {}, sent) == []
-
-
-@examples(200, plain=30)
-@given(value=typed_values())
-def test_a_generated_schema_is_valid_and_accepts_its_values(value: Any) -> None:
-    tool = Tool(name="f", function=function_of({"p": (value, True)}, []))
-    assert tool.parameters is not None
-    check_schema("f", tool.parameters)
-    assert problems(tool.parameters, {"p": value.json}) == []
-    assert problems(tool.parameters, {}) == []
-    assert "required" not in tool.parameters
 
 
 @examples(300, plain=60)
@@ -414,10 +377,8 @@ def test_a_value_of_any_type_runs_the_function_or_is_reported_to_the_model(type:
         return "ran"
 
     function.__annotations__["p"] = type[0]
-    [finished] = at_once(Executor({"f": Tool(name="f", function=function)}).run([asked("f", p=value)]))
-    assert finished.outcome in ("returned", "invalid_arguments")
-    if finished.outcome == "invalid_arguments":
-        assert finished.result.parts[0].text.startswith("The arguments of f do not fit its ")
+    [(outcome, text)] = texts(ran([asked("f", p=value)], Tool(name="f", function=function)))
+    assert outcome == "returned" or (outcome, text[:32]) == ("invalid_arguments", "The arguments of f do not fit its")
 
 
 def shown(when: datetime.datetime, level: Level, unit: Unit = Unit.METRIC) -> str:
@@ -445,21 +406,9 @@ BOX = {"corner": {"x": 1}}
 def test_arguments_that_do_not_fit_their_types_are_a_clear_error_and_the_tool_does_not_run(
     function: Any, arguments: dict[str, Any], reported: str
 ) -> None:
-    [finished] = at_once(Executor({"f": Tool(name="f", function=function)}).run([asked("f", **arguments)]))
-    assert finished.outcome == "invalid_arguments"
-    assert reported in finished.result.parts[0].text
-
-
-def test_whole_floats_are_accepted_for_integers() -> None:
-    received: list[Any] = []
-
-    def count(days: int, points: list[Point], share: float) -> None:
-        received.append((days, points, share))
-
-    arguments = {"days": 3.0, "points": [{"x": 1.0}], "share": 1}
-    [finished] = at_once(Executor({"f": Tool(name="f", function=count)}).run([asked("f", **arguments)]))
-    assert finished.outcome == "returned"
-    assert same(received, [(3, [Point(1.0)], 1.0)])
+    [(outcome, text)] = texts(ran([asked("f", **arguments)], Tool(name="f", function=function)))
+    assert outcome == "invalid_arguments"
+    assert reported in text
 
 
 class Strict(pydantic.BaseModel, strict=True):
@@ -467,17 +416,14 @@ class Strict(pydantic.BaseModel, strict=True):
     amount: decimal.Decimal
 
 
-def test_a_strict_model_gets_the_values_that_json_writes_as_text() -> None:
-    def pay(bill: Strict) -> str:
-        return f"{bill.day:%d.%m.} {bill.amount}"
+def test_whole_floats_are_integers_and_a_strict_model_gets_the_values_that_json_writes_as_text() -> None:
+    received: list[Any] = []
 
-    assert Tool.of(pay).typed is not None
-    written = {"day": "2026-01-02", "amount": "1.5"}
-    provider = Emulated("openai.chat", script([call("pay", bill=written)], [Say("Done.")], tools=["pay"]))
-    turn = Turn(provider, [pay])
-    at_once(turn.run("Go."))
-    [result] = turn.state.rounds[0].tool_results
-    assert (result.is_error, result.parts) == (False, [TextPart("02.01. 1.5")])
+    def pay(bill: Strict, days: int, points: list[Point], share: float) -> None:
+        received.append((bill.day, bill.amount, days, points, share))
+
+    returned(pay, bill={"day": "2026-01-02", "amount": "1.5"}, days=3.0, points=[{"x": 1.0}], share=1)
+    assert same(received, [(datetime.date(2026, 1, 2), decimal.Decimal("1.5"), 3, [Point(1.0)], 1.0)])
     form = output_type(Strict)
     assert form is not None
     assert form.read('{"day":"2026-01-02","amount":"1.5"}').day == datetime.date(2026, 1, 2)

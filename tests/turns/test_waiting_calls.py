@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolparity import ApprovalRequest, ToolCall, normalize
+from toolparity import ApprovalRequest, Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
-from toolparity.normalizer.requests import check_request, read_request
+from toolparity.normalizer.requests import check_request
 from toolparity.turns import ToolFailed
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidTool, TurnMisused
@@ -28,24 +28,33 @@ from .executing import asked, ran, texts
 from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, results, script
 
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
-ASKS: dict[str, dict[str, Any]] = {"post": {"approval": True}}
+ONE = script([call("post", text="a")], [Say("Done.")])
+ASKS: dict[str, Any] = {"post": {"approval": True}}
+#: `post` has no function.
+HANDED_OVER: dict[str, Any] = {"post": {"function": None}}
 
 
 def waiting(
-    wire: str = "openai.chat", played: Any = THREE, **options: Any
-) -> tuple[Turn, Counting, list[Any], Emulated]:
+    wire: str = "openai.chat", played: Any = THREE, tools: Any = ASKS, **options: Any
+) -> tuple[Turn, Counting, list[Any]]:
     """A turn that has run until it waits."""
     counting = Counting()
-    provider = Emulated(wire, played)
-    turn = Turn(provider, counting.tools(**ASKS), **options)
+    turn = Turn(Emulated(wire, played), counting.tools(**tools), **options)
     events = at_once(playing.play(turn))
-    return turn, counting, events, provider
+    return turn, counting, events
+
+
+def waiting_elsewhere(
+    wire: str = "openai.chat", tools: Any = HANDED_OVER, **options: Any
+) -> tuple[Turn, Counting, Any]:
+    return waiting(wire, tools=tools, **options)
 
 
 @on_every_wire
 def test_calls_wait_while_others_run_and_are_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
     log = RecordingObserver()
-    turn, counting, events, provider = waiting(wire, observers=[log])
+    turn, counting, events = waiting(wire, observers=[log])
+    provider: Any = turn.provider
     assert counting.names == ["look"]
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "waiting_approval", "waiting_approval"]
     needed = [(e.call_id, e.name, e.arguments) for e in only(events, turn_events.ApprovalNeeded)]
@@ -60,7 +69,7 @@ def test_calls_wait_while_others_run_and_are_approved_and_denied_one_by_one_in_a
     events += at_once(playing.play(resumed, None))
     assert resumed.outcome.termination == "natural_completion"
     assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
-    results = read_request(provider.bodies[-1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
+    results = provider.asked().messages[2].results
     assert [result.is_error for result in results] == [False, False, True]
     assert results[2].parts == [TextPart("This call was not executed: it was not allowed: not in public")]
     decided = [(e.approved, e.reason) for e in only(events, turn_events.ApprovalDecided)]
@@ -71,7 +80,7 @@ def test_calls_wait_while_others_run_and_are_approved_and_denied_one_by_one_in_a
 @on_every_wire
 def test_cancelling_a_waiting_turn_gives_every_call_a_result_and_is_stored_at_the_next_run(wire: str) -> None:
     log = RecordingObserver()
-    turn, counting, _, _ = waiting(wire, observers=[log])
+    turn, counting, _ = waiting(wire, observers=[log])
     turn.cancel("the user asked for something else")
     results = turn.state.rounds[0].tool_results
     assert [result.is_error for result in results] == [False, True, True]
@@ -86,7 +95,7 @@ def test_cancelling_a_waiting_turn_gives_every_call_a_result_and_is_stored_at_th
     assert at_once(playing.play(turn, None)) == []
 
 
-def test_an_approver_decides_while_the_turn_runs() -> None:
+def test_an_approver_decides_while_the_turn_runs_or_returns_none_to_make_it_wait() -> None:
     seen: list[tuple[str, Any]] = []
 
     async def approve(request: ToolCall | ApprovalRequest) -> bool | str:
@@ -95,43 +104,22 @@ def test_an_approver_decides_while_the_turn_runs() -> None:
         await asyncio.sleep(0)
         return True if arguments == {"text": "a"} else "too rude"
 
-    turn, counting, events, _ = waiting(approve=approve)
+    turn, counting, events = waiting(approve=approve)
     assert seen == [("post", {"text": "a"}), ("post", {"text": "b"})]
     assert sorted(counting.names) == ["look", "post"]
     assert turn.outcome.text == "Done."
-    denied = turn.state.rounds[0].tool_results[2]
-    assert denied.is_error
-    assert "too rude" in str(denied.parts)
+    text, is_error = results(turn)[2]
+    assert is_error
+    assert "too rude" in text
     assert "turn_complete" in playing.kinds(events)
-
-
-def test_an_approver_that_returns_none_makes_the_turn_wait_and_one_that_fails_denies() -> None:
-    turn, counting, _, _ = waiting(approve=lambda _: None)
-    assert len(turn.outcome.waiting) == 2
-    assert counting.names == ["look"]
-
-    def broken(_: Any) -> bool:
-        raise RuntimeError("no window to ask in")
-
-    async def gone(_: Any) -> bool:
-        raise asyncio.CancelledError  # the approver was cancelled, the turn was not
-
-    for approver, name in ((broken, "RuntimeError"), (gone, "CancelledError")):
-        turn, counting, _, _ = waiting(approve=approver)
-        assert counting.names == ["look"]
-        assert f"the approval failed: {name}" in str(turn.state.rounds[0].tool_results[1].parts)
-
-
-def test_approval_may_depend_on_the_arguments_and_a_failing_rule_requires_it() -> None:
-    rules: dict[str, Any] = {"post": lambda arguments: arguments["text"] == "b", "": lambda _: 1 / 0}
-    for others, rule in rules.items():
-        counting = Counting()
-        at_once(Turn(Emulated("openai.chat", THREE), counting.tools(post={"approval": rule})).run("Go."))
-        assert counting.names == ["look", *others.split()]
+    turn, counting, _ = waiting(approve=lambda _: None)
+    assert (len(turn.outcome.waiting), counting.names) == (2, ["look"])
+    turn, counting, _ = waiting(tools={"post": {"approval": lambda arguments: arguments["text"] == "b"}})
+    assert (len(turn.outcome.waiting), counting.names) == (1, ["look", "post"])
 
 
 def test_an_unexpected_decision_is_an_error_and_a_second_one_changes_nothing() -> None:
-    turn, _, _, _ = waiting()
+    turn, _, _ = waiting()
     with pytest.raises(TurnMisused, match="does not wait for a decision"):
         turn.decide("call_of_another_turn", True)
     first, second = (waiting_call.id for waiting_call in turn.outcome.waiting)
@@ -156,14 +144,9 @@ class Mcp:
     async def ask(self, body: Any) -> Any:
         self.bodies.append(body)
         assert check_request(body, self.wire, provider=self.name) == []
-        approval_request = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n"}
-        approval_request["arguments"] = "{}"
-        client_call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
-        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-        message["content"] = [{"type": "output_text", "text": "Done.", "annotations": []}]  # type: ignore[assignment]
-        output = [approval_request, {**client_call, "status": "completed"}] if len(self.bodies) == 1 else [message]
-        body = {"id": "resp_1", "object": "response", "status": "completed", "model": self.model, "output": output}
-        yield normalize(body, wire=self.wire, provider=self.name)
+        approval = ApprovalRequest("mcpr_1", "s", "n", "{}")
+        blocks = [approval, ToolCall("call_1", "look", {}, "{}")] if len(self.bodies) == 1 else [Text("Done.")]
+        yield Response(self.wire, self.name, "resp_1", self.model, [Choice(0, blocks, Stop("end_turn"))])
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -185,37 +168,12 @@ def test_rsp_06_a_server_call_that_needs_approval_uses_the_same_decision(allowed
     stop = next(e for e in only(events, turn_events.TurnBlockStop) if e.block.block_type == "approval_response")
     assert stop.block.content["approve"] is allowed
     assert counting.names == ["look"]
-
-
-def test_cancelling_a_turn_denies_the_open_approval_of_a_server_call() -> None:
-    provider = Mcp()
-    turn = Turn(provider, Counting().tools())
-    at_once(turn.run("Go."))
-    turn.cancel()
+    turn.cancel()  # denies the open approval
     playing.assert_legal(turn, wires=["openai.responses"])
-    last = turn.state.history()[-1]
-    assert last.raw["approve"] is False  # type: ignore[union-attr]
+    assert turn.state.history()[-1].raw["approve"] is False  # type: ignore[union-attr]
 
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-#: `post` has no function.
-HANDED_OVER: dict[str, Any] = {"post": {"function": None}}
-ONE = script([call("post", text="a")], [Say("Done.")])
-
-
-def offered(counting: Counting, **options: dict[str, Any]) -> Tools:
-    """The tools of a test, some with other options."""
-    return Tools(replace(declared, **options.get(declared.name, {})) for declared in counting.tools().values())
-
-
-def waiting_elsewhere(
-    wire: str = "openai.chat", played: Any = THREE, external: Any = HANDED_OVER, **options: Any
-) -> tuple[Turn, Counting, Any]:
-    """A turn that has run until it waits."""
-    counting = Counting()
-    turn = Turn(Emulated(wire, played), offered(counting, **external), **options)
-    events = at_once(playing.play(turn))
-    return turn, counting, events
 
 
 # hand-over
@@ -250,7 +208,7 @@ def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> Non
 def test_calls_with_invalid_arguments_are_never_handed_over() -> None:
     counting = Counting()
     played = script([call("look", city=3), call("look", city="Ulm")], [Say("Done.")])
-    turn = Turn(Emulated("openai.chat", played), offered(counting, look={"function": None, "parameters": CITY}))
+    turn = Turn(Emulated("openai.chat", played), counting.tools(look={"function": None, "parameters": CITY}))
     events = at_once(playing.play(turn))
     assert [event.arguments for event in only(events, turn_events.ResultNeeded)] == [{"city": "Ulm"}]
     [waiting_call] = turn.outcome.waiting
@@ -302,7 +260,7 @@ def test_a_supplied_result_is_treated_like_the_result_of_a_local_tool(make_outco
 
 def test_a_result_is_accepted_only_once_and_only_for_a_waiting_call() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
-        Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER)).answer("x", "y")
+        Turn(Emulated("openai.chat", ONE), Counting().tools(**HANDED_OVER)).answer("x", "y")
     turn, _, _ = waiting_elsewhere()
     first, second = turn.outcome.waiting
     turn.answer(first.id, "the first")
@@ -334,7 +292,7 @@ def test_a_result_supplied_while_the_turn_runs_takes_effect_immediately() -> Non
         await result_supplied.wait()
         return "looked"
 
-    turn = Turn(Emulated("anthropic.messages", THREE), offered(Counting(look=look), **HANDED_OVER))
+    turn = Turn(Emulated("anthropic.messages", THREE), Counting(look=look).tools(**HANDED_OVER))
 
     def react(event: Any) -> None:
         if isinstance(event, turn_events.ResultNeeded):
@@ -395,7 +353,7 @@ def test_calls_dropped_by_a_policy_or_limit_are_not_handed_over(options: Any, ha
 
 def test_a_handed_over_call_can_need_a_decision_before_its_result() -> None:
     external = {"post": {"function": None, "approval": lambda arguments: arguments["text"] == "a"}}
-    turn, _, _ = waiting_elsewhere(external=external)
+    turn, _, _ = waiting(tools=external)
     first, second = turn.outcome.waiting
     assert [(waiting_call.arguments["text"], waiting_call.wants) for waiting_call in (first, second)] == [
         ("a", "decision"),
@@ -430,31 +388,7 @@ def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str)
     with pytest.raises(TurnMisused, match="does not wait for a result"):
         turn.answer(turn.state.rounds[0].calls[1].id, "too late")
     playing.assert_legal(turn)
-
-
-class Interrupted(RecordingObserver):
-    """Cancels the run while the log is writing the first event of a kind."""
-
-    task: asyncio.Task[Any]
-
-    def __init__(self, kind: type = object) -> None:
-        super().__init__()
-        self._kind: type | None = kind
-
-    async def run(self, turn: Turn) -> None:
-        self.task = asyncio.create_task(turn.run())
-        await asyncio.wait([self.task])
-
-    async def event(self, event: Any) -> None:
-        await super().event(event)
-        if self._kind is not None and isinstance(event, self._kind):
-            self._kind = None
-            self.task.cancel()
-            await asyncio.sleep(0)
-
-
-def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
-    turn = Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER))
+    turn = Turn(Emulated(wire, ONE), Counting().tools(**HANDED_OVER))
 
     def react(event: Any) -> None:
         if isinstance(event, turn_events.ResultNeeded):
@@ -462,20 +396,34 @@ def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
             turn.answer(event.call_id, "a moment too late")
 
     at_once(playing.play(turn, react=react))
-    assert turn.outcome.termination == "cancelled"
-    assert results(turn) == [(CANCELLED_ELSEWHERE, True)]
+    assert (turn.outcome.termination, results(turn)) == ("cancelled", [(CANCELLED_ELSEWHERE, True)])
 
 
 @pytest.mark.parametrize("cancels", [False, True])
 def test_a_supplied_result_is_kept_if_the_next_run_is_interrupted(cancels: bool) -> None:
     """The run is cancelled while the log writes that the turn is resumed, or cancelled."""
+
+    class Interrupting(RecordingObserver):
+        async def event(self, event: Any) -> None:
+            await super().event(event)
+            if len(self.events) == 1:
+                running.cancel()
+                await asyncio.sleep(0)
+
+    async def run() -> None:
+        nonlocal running
+        running = asyncio.create_task(resumed.run())
+        await asyncio.wait([running])
+
+    running: Any = None
     turn, _, _ = waiting_elsewhere()
-    log = Interrupted(object if cancels else turn_events.TurnStarted)
+    log = Interrupting()
     resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
     resumed.answer(resumed.outcome.waiting[0].id, "it was out")
     if cancels:
         resumed.cancel()
-    at_once(log.run(resumed))
+    at_once(run())
+    assert isinstance(log.events[0], turn_events.TurnStarted) != cancels
     assert results(resumed)[1:] == [("it was out", False), (CANCELLED_ELSEWHERE, True)]
     assert states.load(log.states[-1]) == resumed.state
     assert isinstance(log.events[-1], turn_events.TurnFailed)
