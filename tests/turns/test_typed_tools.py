@@ -378,7 +378,8 @@ def test_a_value_of_any_type_runs_the_function_or_is_reported_to_the_model(type:
 
     function.__annotations__["p"] = type[0]
     [(outcome, text)] = texts(ran([asked("f", p=value)], Tool(name="f", function=function)))
-    assert outcome == "returned" or (outcome, text[:32]) == ("invalid_arguments", "The arguments of f do not fit its")
+    assert outcome in ("returned", "invalid_arguments")
+    assert outcome == "returned" or text.startswith("The arguments of f do not fit its ")
 
 
 def shown(when: datetime.datetime, level: Level, unit: Unit = Unit.METRIC) -> str:
