@@ -172,6 +172,27 @@ async def play(
     return events
 
 
+def interrupted(turn: Turn, how: str, when: Callable[[Any], Any]) -> None:
+    """Run a turn until an event, and then cancel it, leave its stream ("aclose"), or cancel its task ("task")."""
+
+    async def run() -> None:
+        stream = turn.stream("Go.")
+        task: Any = asyncio.current_task()
+        async for event in stream:
+            if await when(event):
+                if how == "aclose":
+                    break
+                turn.cancel() if how == "cancel" else task.cancel()
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    try:
+        at_once(run())
+    except asyncio.CancelledError:
+        assert how == "task"
+    else:
+        assert how != "task"
+
+
 def results(turn: Turn, round: int = 0) -> list[tuple[str, bool]]:
     """The text and the error flag of each result of a round."""
     tool_results = turn.state.rounds[round].tool_results

@@ -231,22 +231,10 @@ def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
     provider = Overloaded("anthropic.messages", refuses={0: BusyError(retry_after="50")}, after=3)
     turn = Turn(provider, backoff=Backoff())
 
-    async def run() -> None:
-        stream = turn.stream("Go.")
-        task = asyncio.current_task()
-        assert task is not None
-        async for event in stream:
-            if isinstance(event, turn_events.Noted):
-                if how == "aclose":
-                    break
-                turn.cancel("enough") if how == "cancel" else task.cancel()
-        await stream.aclose()  # type: ignore[attr-defined]
+    async def when(event: Any) -> bool:
+        return isinstance(event, turn_events.Noted)
 
-    if how == "task":
-        with pytest.raises(asyncio.CancelledError):
-            at_once(run())
-    else:
-        at_once(run())
+    playing.interrupted(turn, how, when)
     assert (turn.outcome.termination, len(provider.bodies)) == ("cancelled", 1)
     playing.assert_legal(turn)
 

@@ -10,59 +10,39 @@ from collections.abc import Iterator
 import pytest
 
 from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.turns.agent import Agent
+from toolparity.turns import Agent, Tool
 from toolparity.turns.errors import TurnMisused
 from toolparity.turns.testing import EmulatedProvider, FaultyProvider, Say, Status, call, scripted
 from toolparity.turns.turn import Turn
 
+from .test_clients import reach
 
-def test_another_thread_cancels_a_turn() -> None:
+
+@pytest.mark.parametrize("cancels", [True, False])
+def test_another_thread_cancels_a_turn_or_decides_about_a_call_of_it(cancels: bool) -> None:
     began = threading.Event()
+    ran: list[str] = []
 
-    async def slow() -> str:
-        """Never ends."""
+    async def slow() -> None:
         began.set()
-        await asyncio.sleep(600)
-        return "late"
+        while not ran:
+            await asyncio.sleep(0.01)
 
-    turn = Turn(EmulatedProvider("openai.chat", scripted([call("slow")], [Say("done")])), [slow])
+    act = Tool(name="act", function=lambda: ran.append("act"), approval=True)
+    provider = EmulatedProvider("openai.chat", scripted([call("slow"), call("act")], [Say("done")]))
+    turn = Turn(provider, [slow, act])
     thread = threading.Thread(target=turn.run_sync, args=("x",))
     thread.start()
     assert began.wait(30)
-    turn.cancel("the user left")
+    (waiting,) = turn.outcome.waiting
+    if cancels:
+        turn.cancel("the user left")
+    else:
+        turn.decide(waiting.id, True)
     thread.join(30)
     assert not thread.is_alive()
-    assert turn.outcome.termination == "cancelled"
-
-
-def test_another_thread_decides_about_a_call_of_a_running_turn() -> None:
-    asked = threading.Event()
-    ran = []
-
-    def act() -> str:
-        """Acts."""
-        ran.append("act")
-        return "ok"
-
-    async def slow() -> str:
-        """Keeps the turn running."""
-        asked.set()
-        while not ran:
-            await asyncio.sleep(0.01)
-        return "ok"
-
-    from toolparity.turns.execution.tool import tool
-
-    provider = EmulatedProvider("openai.chat", scripted([call("slow"), call("act")], [Say("done")]))
-    turn = Turn(provider, [slow, tool(approval=True)(act)])
-    thread = threading.Thread(target=turn.run_sync, args=("x",))
-    thread.start()
-    assert asked.wait(30)
-    (waiting,) = [each for each in turn.outcome.waiting if each.wants == "decision"]
-    turn.decide(waiting.id, True)
-    thread.join(30)
-    assert not thread.is_alive()
-    assert (ran, turn.outcome.text) == (["act"], "done")
+    termination = "cancelled" if cancels else "natural_completion"
+    assert (ran, turn.outcome.termination) == ([] if cancels else ["act"], termination)
 
 
 def test_run_sync_in_a_running_event_loop_says_what_to_do(recwarn: pytest.WarningsRecorder) -> None:
@@ -82,12 +62,9 @@ def servers() -> Iterator[Servers]:
 
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages"])
 def test_a_client_ends_with_the_loop_of_run_sync(servers: Servers, wire: str) -> None:
-    from .test_clients import reach
-
     provider = reach(servers, wire)
-    agent = Agent(provider)
     for _ in range(3):
-        agent.run_sync("hi")
+        Agent(provider).run_sync("hi")
     assert len(provider._created) == 0
 
 

@@ -25,7 +25,19 @@ from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import ContextBuilder, Coordinator
 
 from .executing import asked, raising, raising_later, ran, texts, tool
-from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
+from .playing import (
+    Counting,
+    Emulated,
+    Say,
+    assert_legal,
+    at_once,
+    call,
+    interrupted,
+    on_every_wire,
+    only,
+    play,
+    script,
+)
 
 TWO = script([call("look"), call("count")], [Say("Done.")])
 
@@ -112,29 +124,17 @@ def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(polic
     tools = [cleaning(log, "look", 0.0), cleaning(log, "count", 0.02), cleaning(log, "post", 0.1)]
     provider = Emulated("openai.chat", script([call("look"), call("count"), call("post")], [Say("Done.")]))
     turn = Turn(provider, tools, policy=policy, executor=Executor(Tools(tools), grace=60))
-    expected = 1 if policy == "batch" else 3
+    names = ["look"] if policy == "batch" else ["look", "count", "post"]
 
-    async def run() -> None:
-        stream = turn.stream("Go.")
-        task = asyncio.current_task()
-        assert task is not None
-        async for event in stream:
-            if isinstance(event, turn_events.CallStarted) and len(turn.state.rounds[0].tools_used) == expected:
-                while len(log) < expected:
-                    await asyncio.sleep(0)
-                if how == "aclose":
-                    break
-                turn.cancel() if how == "cancel" else task.cancel()
-        await stream.aclose()  # type: ignore[attr-defined]
+    async def when(event: Any) -> bool:
+        if not isinstance(event, turn_events.CallStarted) or len(turn.state.rounds[0].tools_used) < len(names):
+            return False
+        while len(log) < len(names):
+            await asyncio.sleep(0)
+        return True
 
-    if how == "task":
-        with pytest.raises(asyncio.CancelledError):
-            at_once(run())
-    else:
-        at_once(run())
-    assert sorted(item for item in log if "cleaned" in item) == sorted(
-        f"{name} cleaned up" for name in ("look", "count", "post")[:expected]
-    )
+    interrupted(turn, how, when)
+    assert sorted(item for item in log if "cleaned" in item) == sorted(f"{name} cleaned up" for name in names)
     assert turn.outcome.termination == "cancelled"
 
 
@@ -224,15 +224,18 @@ def test_a_turn_continues_if_a_tool_cancels_its_internal_tasks(which: str, polic
     assert_legal(turn)
 
 
-def test_a_call_that_cancels_its_own_task_does_not_affect_other_calls() -> None:
+def test_a_wrapper_that_cancels_its_own_task_or_raises_does_not_affect_other_calls() -> None:
     async def around(asked: ToolCall, run: Any) -> Any:
         if asked.name == "bad":
             cancel_itself()
+        if asked.name == "worse":
+            raise LookupError("the breaker broke")
         return await run(asked)
 
-    tools = tool(lambda: "ran", "bad"), tool(lambda: "fine", "good")
-    finished_calls = ran([asked("bad", "c1"), asked("good", "c2")], *tools, executor={"around": around})
-    assert [finished.outcome for finished in finished_calls] == ["cancelled", "returned"]
+    tools = [tool(lambda: "ran", name) for name in ("bad", "worse", "good")]
+    finished_calls = ran([asked(each.name) for each in tools], *tools, executor={"around": around})
+    assert [finished.outcome for finished in finished_calls] == ["cancelled", "raised", "returned"]
+    assert [finished.result.is_error for finished in finished_calls] == [True, True, False]
 
 
 @pytest.mark.parametrize("returns_at_once", [True, False])
