@@ -8,18 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolparity import Response, StreamDecoder, select
+from toolparity import Response, select
 from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Refuse, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import ScriptedTools
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import PolicyError
-from toolparity.normalizer.requests import write_request
 from toolparity.turns.decisions import Final, decision
 from toolparity.turns.events import TurnBlockStop
 from toolparity.turns.execution.tool import Tool
-from toolparity.turns.request import opening
 from toolparity.turns.turn import Turn
 
 from .playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, script
@@ -30,17 +28,11 @@ ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 
 def response_of(wire: str, *parts: Any) -> Response:
     """A model's answer on a wire."""
-    provider = Emulated(wire, script(list(parts)))
-    request = replace(opening("Go.", provider), model=provider.model, tools=Counting().tools().declared())
-    body = write_request(request, wire, provider=provider.name).body
-
-    async def main() -> Response:
-        decoder = StreamDecoder(wire, provider=provider.name, request=body)
-        async for piece in provider.ask(body):
-            decoder.feed(piece)
-        return decoder.finish()
-
-    return at_once(main())
+    turn = Turn(Emulated(wire, script(list(parts), [Say("Done.")])), Counting().tools())
+    at_once(turn.run("Go."))
+    answer = turn.state.rounds[0].answer
+    assert answer is not None
+    return answer
 
 
 # 000, Tool Call Sequence Handling
@@ -95,28 +87,6 @@ def test_002_model_decision_output_where_there_is_none() -> None:
         decision(response_of("openai.chat", Say("x")), choice=3)
 
 
-# 003, Sequential Tool Calling Implementation Plans
-
-
-@on_every_wire
-def test_003_round_and_conversation_state_tracking(wire: str) -> None:
-    """003, Round and Conversation State Tracking, Modified `generate_response` Method Structure: number, tools,
-    results, answer, usage and why each round ended.
-    """
-    turn = Turn(Emulated(wire, script([Say("Let me see."), *ABC[:2]], [Say("Done.")])), Counting().tools())
-    at_once(turn.run("Go."))
-    first, second = turn.state.rounds
-    assert (first.round_number, first.tools_used, first.termination_reason) == (1, ["look", "count"], None)
-    assert (second.round_number, second.tools_used, second.termination_reason) == (2, [], "natural_completion")
-    assert [one.name for one in first.tool_results] == ["look", "count"]
-    used = [round.usage.input_tokens or 0 for round in turn.state.rounds if round.usage is not None]
-    if wire != "openai.chat":  # whose streams report the usage only on request
-        assert turn.outcome.usage is not None
-        assert (len(used), turn.outcome.usage.input_tokens) == (2, sum(used))
-    plan = ["Reasoning"] * (wire == "cohere.chat")
-    assert [type(one).__name__ for one in first.ai_response_content] == [*plan, "Text", "ToolCall", "ToolCall"]
-
-
 # 004, Tool Execution Flow
 
 
@@ -147,19 +117,18 @@ def test_004_tool_result_propagation() -> None:
 
 def test_004_tool_timeout() -> None:
     """004, Tool Timeout: the work ends, and the result states the timeout. 30 seconds are the default."""
-    ended: list[str] = []
+    ended: list[bool] = []
 
     async def hang() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append("ended")
+            ended.append(True)
 
     assert Tool(name="look", function=hang).timeout == 30.0
     provider = Emulated("openai.chat", script([call("look")], [Say("It took too long.")], tools=["look"]))
     turn = Turn(provider, [Tool(name="look", function=hang, timeout=0.05)])
     events = at_once(play(turn, "Go."))
     [block] = [one.block for one in only(events, TurnBlockStop) if one.block.block_type == "tool_result"]
-    assert block.content["content"] == "Tool execution timed out after 0.05s."
-    assert block.content["is_error"] is True
-    assert ended == ["ended"]
+    returned = (block.content["content"], block.content["is_error"])
+    assert (returned, ended) == (("Tool execution timed out after 0.05s.", True), [True])

@@ -91,16 +91,9 @@ def refusal(seconds: int) -> Response:
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> None:
-    class Stubborn(Emulated):
-        """Calls as long as it may."""
-
-        def _chunks(self, body: Any) -> Any:
-            last = body.get("tool_choice") == "none"
-            provider = Emulated("openai.chat", script([Say("I give up.")] if last else [call("look")]))
-            yield from provider._chunks({**body, "messages": body["messages"][:1]})
-
     counting = Counting(look=lambda **_: 1 / 0)
-    outcome = at_once(Turn(Stubborn("openai.chat", TWO), counting.tools(), max_rounds=rounds).run("Go."))
+    played = script(*([call("look")] for _ in range(rounds)), [Say("I give up."), call("look")])
+    outcome = at_once(Turn(Emulated("openai.chat", played), counting.tools(), max_rounds=rounds).run("Go."))
     assert (outcome.termination, len(counting.ran), outcome.text) == ("max_rounds_reached", rounds, "I give up.")
 
 
