@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -34,7 +35,6 @@ from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns.clients import SdkClient, client
-from toolparity.turns.clients.xai_grpc import Client as GrpcClient
 from toolparity.turns.provider import Provider
 from toolparity.turns.request import opening
 from toolparity.turns.retry_after import demanded
@@ -126,14 +126,10 @@ def test_a_client_yields_the_chunks_of_the_wire_in_consecutive_event_loops(serve
         assert response.text == "Let me look."
         assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
         assert response.usage is not None, "streams of Chat Completions report it only on request"
-
-
-@pytest.mark.parametrize("wire", OPEN_WIRES)
-def test_a_body_with_stream_false_yields_one_complete_response(servers: Servers, wire: str) -> None:
-    provider = reach(servers, wire)
-    [piece] = chunks_of(provider, stream=False)
-    response = read(provider, [piece])
-    assert (response.text, [call.name for call in response.calls]) == ("Let me look.", ["look"])
+    if name in OPEN_WIRES:
+        [piece] = chunks_of(provider, stream=False)
+        response = read(provider, [piece])
+        assert (response.text, [call.name for call in response.calls]) == ("Let me look.", ["look"])
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
@@ -157,35 +153,9 @@ def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> N
     assert (piece.error.status, piece.error.retryable, demanded(piece)) == (429, True, 9.0)
 
 
-def test_the_grpc_client_reports_the_retry_after_of_the_trailing_metadata() -> None:
-    class Refused(Exception):
-        def code(self) -> Any:
-            return grpc.StatusCode.RESOURCE_EXHAUSTED
-
-        def details(self) -> str:
-            return "slow down"
-
-        def trailing_metadata(self) -> Any:
-            return (("retry-after", "4"),)
-
-    response: Any = GrpcClient("grok", sdk=object())._error(Refused(), False)
-    assert (response.error.status, demanded(response), demanded(Refused())) == (429, 4.0, 4.0)
-
-
+@pytest.mark.parametrize("fault", ["overloaded", "reset"])
 @on_every_wire
-def test_a_mid_stream_error_is_read_by_the_decoder(wire: str) -> None:
-    breaking = script(Round([Say("Let me look at it now.")], fault=Fault("overloaded", after=3)))
-    with running({"made": breaking}) as servers:
-        provider = reach(servers, wire)
-        response = read(provider, chunks_of(provider))
-    assert response.error is not None
-    assert not response.complete
-    assert response.text
-    assert "Let me look at it now.".startswith(response.text)
-
-
-@on_every_wire
-def test_a_broken_connection_is_reported(wire: str) -> None:
+def test_an_answer_that_breaks_off_is_reported(wire: str, fault: Any) -> None:
     async def listen(provider: SdkClient) -> tuple[Response, str | None]:
         pieces, raised = [], None
         async with provider, aclosing(provider.ask(body_with_tool(provider))) as answer:
@@ -196,15 +166,16 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
                 raised = type(error).__name__
         return read(provider, pieces), raised
 
-    breaking = script(Round([Say("Let me look at it now.")], fault=Fault("reset", after=3)))
+    breaking = script(Round([Say("Let me look at it now.")], fault=Fault(fault, after=3)))
     with running({"made": breaking}) as servers:
         response, raised = at_once(listen(reach(servers, wire)))
     assert not response.complete
     assert response.text
-    if wire == "xai.grpc":  # gRPC ends every call with a status, which it may generate itself
+    assert "Let me look at it now.".startswith(response.text)
+    if fault == "overloaded" or wire == "xai.grpc":  # gRPC ends every call with a status, which it may generate itself
         assert raised is None
         assert response.error is not None
-        assert response.error.retryable
+        assert response.error.retryable or fault == "overloaded"
     else:
         assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
@@ -226,7 +197,7 @@ class Recorder(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
 
     def __init__(self, failures: int = 0) -> None:
         self.bodies: list[Any] = []
-        self.left = asyncio.Event()
+        self.left = threading.Event()
         self.failures = failures
 
     @property
@@ -257,27 +228,13 @@ class Recorder(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
             self.left.set()
 
 
-async def _first(provider: SdkClient, body: Any, then: Callable[[], Any] | None = None) -> Any:
+async def _first(provider: SdkClient, body: Any, left: threading.Event | None = None) -> Any:
     async with provider:
         pieces = provider.ask(body)
         first = await anext(pieces)
         await pieces.aclose()
-        if then is not None:
-            await asyncio.wait_for(asyncio.to_thread(then), 20)
+        assert left is None or await asyncio.to_thread(left.wait, 15), "the client did not close the connection"
         return first
-
-
-def _until(done: Callable[[], bool]) -> Callable[[], None]:
-    """A function that waits in a thread, because the server has another event loop."""
-    import time
-
-    def wait() -> None:
-        ends = time.monotonic() + 15
-        while not done():
-            assert time.monotonic() < ends, "the client did not close the connection"
-            time.sleep(0.005)
-
-    return wait
 
 
 @on_every_wire
@@ -285,8 +242,7 @@ def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, wire)
-        at_once(_first(provider, body_with_tool(provider), _until(recorder.left.is_set)))
-    assert recorder.left.is_set()
+        at_once(_first(provider, body_with_tool(provider), recorder.left))
 
 
 @pytest.mark.thorough(keep=3)
@@ -393,10 +349,6 @@ def test_an_unknown_provider_needs_a_base_url_and_an_unknown_wire_is_an_error() 
         client("openai.realtime")
 
 
-def printed(code: str) -> list[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-
-
 def test_a_missing_sdk_is_named_in_the_error() -> None:
     sdks = {"openai.chat": "openai", "openai.responses": "openai", "anthropic.messages": "anthropic"}
     sdks |= {"xai.grpc": "xai_sdk", "google.gemini": "google.genai", "google.interactions": "google.genai"}
@@ -408,14 +360,8 @@ def test_a_missing_sdk_is_named_in_the_error() -> None:
         "    try: client(wire)\n"
         "    except MissingExtra as error: print(error)\n"
     )
-    for (wire, sdk), line in zip(sdks.items(), printed(code), strict=True):
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for (wire, sdk), line in zip(sdks.items(), printed.splitlines(), strict=True):
         assert line.startswith(f"the client of {wire} needs the SDK")
         assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in line
     assert issubclass(MissingExtra, ImportError)
-
-
-def test_no_sdk_is_imported_before_a_client_is_created() -> None:
-    sdks = ("openai", "anthropic", "xai_sdk", "grpc", "httpx")
-    code = f"import sys, toolparity.turns.clients\nprint([name for name in {sdks} if name in sys.modules])\n"
-    code += "from toolparity.turns import clients\nassert clients is toolparity.turns.clients"
-    assert printed(code) == ["[]"]

@@ -86,6 +86,10 @@ def test_an_answer_that_never_fits_ends_the_turn_and_raises_when_it_is_read() ->
     assert (outcome.termination, outcome.text, len(provider.bodies)) == ("natural_completion", "no", 3)
     with pytest.raises(OutputUnfit, match=r"does not fit: it is not JSON \(the answer is in Outcome\.text\)"):
         _ = outcome.output
+    failing = Emulated("openai.chat", script([Say("x")]), fails={0: ConnectionResetError("broken")})
+    outcome = at_once(Turn(failing, output=Booking).run("Go."))
+    with pytest.raises(OutputUnfit, match="no answer of the model"):
+        _ = outcome.output
 
 
 @pytest.mark.parametrize(
@@ -107,13 +111,6 @@ def test_an_answer_can_have_any_type_or_schema(output: Any, text: str, value: An
 def test_a_type_without_a_schema_is_an_error_of_the_turn(output: Any) -> None:
     with pytest.raises(InvalidTool, match="output: "):
         Turn(Emulated("openai.chat", script([])), output=output)
-
-
-def test_a_turn_without_an_answer_of_the_model_has_no_output() -> None:
-    failing = Emulated("openai.chat", script([Say("x")]), fails={0: ConnectionResetError("broken")})
-    outcome = at_once(Turn(failing, output=Booking).run("Go."))
-    with pytest.raises(OutputUnfit, match="no answer of the model"):
-        _ = outcome.output
 
 
 def test_a_conversation_repeats_neither_the_instructions_nor_the_type() -> None:
