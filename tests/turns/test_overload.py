@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 from collections.abc import AsyncIterator
 from email.utils import formatdate
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolparity import Response, normalize
+from toolparity import Response
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.events import BlockDelta, BlockStart
 from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
@@ -25,7 +27,8 @@ from toolparity.turns.machine.table import step
 from toolparity.turns.orchestration import Coordinator, Limits
 from toolparity.turns.orchestration.notes import RetryNote, note_of
 from toolparity.turns.orchestration.recording import record, replay
-from toolparity.turns.retry_after import retry_after, with_retry_after
+from toolparity.turns.retry_after import retry_after
+from toolparity.turns.testing import Status
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, script
@@ -47,43 +50,13 @@ class RecordingSleep:
         return Backoff(**{"jitter": lambda: 1.0, "sleep": self.sleep, **options})
 
 
-class Answer:
-    def __init__(self, headers: dict[str, str]) -> None:
-        self.headers = headers
-
-
 class BusyError(Exception):
     """As the SDKs raise it."""
 
     def __init__(self, status: int = 429, **headers: str) -> None:
         super().__init__("slow down")
         self.status_code = status
-        self.response = Answer({name.replace("_", "-"): value for name, value in headers.items()})
-
-
-class Overloaded(Emulated):
-    """Refuses some requests as its real one would, with headers; then plays its script."""
-
-    def __init__(self, wire: str, played: Any = TWO, *, refuses: dict[int, Any], after: int = 0) -> None:
-        raised: dict[int, BaseException] = {
-            number: refusal for number, refusal in refuses.items() if isinstance(refusal, Exception)
-        }
-        super().__init__(wire, played, fails=raised, after=after)
-        self.refuses = {number: refusal for number, refusal in refuses.items() if number not in raised}
-
-    async def ask(self, body: Any) -> AsyncIterator[Any]:
-        refusal = self.refuses.get(len(self.bodies))
-        if refusal is None:
-            async for piece in super().ask(body):
-                yield piece
-            return
-        self.bodies.append(body)
-        yield refusal
-
-
-def refusal(seconds: int) -> Response:
-    body = {"error": {"type": "rate_limit_error", "message": "slow down"}}
-    return with_retry_after(normalize(body, wire="openai.chat", status=429), {"retry-after": str(seconds)})
+        self.response = SimpleNamespace(headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 # failing tools
@@ -117,9 +90,10 @@ def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wire: str, round: int, kind: Any) -> None:
     recording_sleep, counting = RecordingSleep(), Counting()
-    refusals = refusal(7), BusyError(503, retry_after_ms="1500"), BusyError(529)
-    provider = Overloaded(wire, refuses=dict(enumerate(refusals, round)))
-    turn = kind(provider, counting.tools(), backoff=recording_sleep.backoff())
+    raised = {round + 1: BusyError(503, retry_after_ms="1500"), round + 2: BusyError(529)}
+    provider = Emulated(wire, TWO, faults={round + 1: Status(429, retry_after=7)}, fails=raised)
+    recorder = record(file := io.BytesIO())
+    turn = kind(provider, counting.tools(), backoff=recording_sleep.backoff(), observers=[recorder])
     events = at_once(playing.play(turn))
     assert recording_sleep.slept == [7.0, 1.5, 4.0]
     assert isinstance(events[-1], (turn_events.TurnComplete, turn_events.Noted))
@@ -135,6 +109,9 @@ def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wi
     attempts = [note.attempt for note in only(events, turn_events.RoundStarted) if note.round == round + 1]
     assert attempts == [1, 2, 3, 4]
     assert all(body == provider.bodies[round] for body in provider.bodies[round : round + 4])
+    recorder.close()
+    played = replay(file.getvalue())
+    assert (played.difference, playing.kinds(played.events).count("noted") >= 3) == (None, True)
     if kind is Turn:
         assert turn.outcome.termination == "natural_completion"
         playing.assert_legal(turn)
@@ -143,7 +120,7 @@ def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wi
 @on_every_wire
 def test_a_provider_that_stays_overloaded_is_asked_at_most_attempts_times(wire: str) -> None:
     recording_sleep = RecordingSleep()
-    provider = Overloaded(wire, refuses={number: BusyError() for number in range(99)})
+    provider = Emulated(wire, TWO, fails={number: BusyError() for number in range(99)})
     outcome = at_once(Turn(provider, backoff=recording_sleep.backoff(attempts=3, first=2.0)).run("Go."))
     assert (outcome.termination, len(provider.bodies), recording_sleep.slept) == ("provider_failed", 3, [2.0, 4.0])
     assert outcome.error is not None
@@ -152,7 +129,7 @@ def test_a_provider_that_stays_overloaded_is_asked_at_most_attempts_times(wire: 
 
 def test_an_orchestrated_turn_simplifies_only_after_all_retries_and_another_wait() -> None:
     recording_sleep = RecordingSleep()
-    provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after="3") for number in range(3)})
+    provider = Emulated("openai.chat", TWO, fails={number: BusyError(retry_after="3") for number in range(3)})
     coordinator = Coordinator(provider, Counting().tools(), backoff=recording_sleep.backoff(attempts=3))
     events = at_once(playing.play(coordinator))  # type: ignore[arg-type]
     notes = [note.note for note in only(events, turn_events.Noted) if note.note in ("retry", "recovery")]
@@ -164,14 +141,14 @@ def test_a_turn_does_not_retry_without_backoff_or_if_the_demanded_wait_is_too_lo
     recording_sleep = RecordingSleep()
     never = [(kind, seconds, recording_sleep.backoff()) for kind in (Turn, Coordinator) for seconds in ("61", "1e9")]
     for kind, seconds, backoff in [*never, *((Turn, "1", none) for none in (None, Backoff(attempts=1)))]:
-        provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after=seconds) for number in range(9)})
+        provider = Emulated("openai.chat", TWO, fails={number: BusyError(retry_after=seconds) for number in range(9)})
         at_once(kind(provider, Counting().tools(), backoff=backoff).run("Go."))
         assert (len(provider.bodies), recording_sleep.slept) == (1, []), (kind, seconds, backoff)
 
 
 def test_an_orchestrated_turn_does_not_wait_beyond_its_time_limit() -> None:
     recording_sleep, now = RecordingSleep(), [0.0]
-    provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="30"), 1: BusyError(retry_after="30")})
+    provider = Emulated("openai.chat", TWO, fails={0: BusyError(retry_after="30"), 1: BusyError(retry_after="30")})
 
     async def sleep(seconds: float) -> None:
         await recording_sleep.sleep(seconds)
@@ -189,7 +166,7 @@ def test_no_call_of_a_retried_answer_runs_twice(wire: str, after: int) -> None:
     """The part of the answer that had arrived is void; calls run from the answer that is complete."""
     counting, log = Counting(), RecordingObserver()
     played = script([Say("Let me see."), call("look"), call("count")], [Say("Done.")])
-    provider = Overloaded(wire, played, refuses={0: BusyError(), 2: BusyError()}, after=after)
+    provider = Emulated(wire, played, fails={0: BusyError(), 2: BusyError()}, after=after)
     turn = Turn(provider, counting.tools(), backoff=RecordingSleep().backoff(), observers=[log])
     assert at_once(turn.run("Go.")).termination == "natural_completion"
     assert counting.names == ["look", "count"]
@@ -221,7 +198,7 @@ def test_an_answer_with_server_calls_is_not_retried() -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "aclose", "task"])
 def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
-    provider = Overloaded("anthropic.messages", refuses={0: BusyError(retry_after="50")}, after=3)
+    provider = Emulated("anthropic.messages", TWO, fails={0: BusyError(retry_after="50")}, after=3)
     turn = Turn(provider, backoff=Backoff())
 
     async def when(event: Any) -> bool:
@@ -234,25 +211,12 @@ def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
 
 def test_a_backoff_that_cancels_its_own_task_ends_the_wait() -> None:
     async def sleep(_: float) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+        task: Any = asyncio.current_task()
         task.cancel()
         await asyncio.sleep(0)
 
-    turn = Turn(Overloaded("openai.chat", refuses={0: BusyError()}), Counting().tools(), backoff=Backoff(sleep=sleep))
+    turn = Turn(Emulated("openai.chat", TWO, fails={0: BusyError()}), Counting().tools(), backoff=Backoff(sleep=sleep))
     assert at_once(turn.run("Go.")).termination == "natural_completion"
-
-
-def test_a_turn_with_retries_can_be_replayed(tmp_path: Any) -> None:
-    backoff = RecordingSleep().backoff()
-    with (tmp_path / "turn.jsonl").open("wb") as file:
-        recorder = record(file)
-        provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="2"), 2: BusyError()})
-        at_once(Turn(provider, Counting().tools(), backoff=backoff, observers=[recorder]).run("Go."))
-        recorder.close()
-    played = replay((tmp_path / "turn.jsonl").read_bytes())
-    assert played.difference is None
-    assert playing.kinds(played.events).count("noted") == 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidState
 from toolparity.turns.machine import state as states
 from toolparity.turns.machine.table import step
-from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import replay
 from toolparity.turns.turn import Turn
 
@@ -35,19 +34,19 @@ class Killed(BaseException):
 
 
 class Dies(RecordingObserver):
-    """Raises at the n-th notification; keeps the earlier ones."""
+    """Raises at the n-th notification, or at an event of this kind; keeps the earlier ones."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, block: str | None = None) -> None:
         super().__init__()
-        self._left = at
+        self.at, self.block = at, block
 
-    def _live(self) -> None:
-        self._left -= 1
-        if self._left < 0:
+    def _live(self, event: Any = None) -> None:
+        at = isinstance(event, turn_events.TurnBlockStop) and event.block.block_type == self.block
+        if at or len(self.events) + len(self.states) == self.at:
             raise Killed
 
     async def event(self, event: Any) -> None:
-        self._live()
+        self._live(event)
         await super().event(event)
 
     async def save(self, state: Any) -> None:
@@ -71,9 +70,7 @@ def test_a_turn_killed_at_any_point_resumes_and_runs_no_call_twice(wire: str, po
     resumptions = unknown = 0
     every = 1 if (wire, policy) == ("anthropic.messages", "all") else 3
     for at in range(0, points, every):
-        counting = Counting()
-        killer = Dies(at)
-        provider = Emulated(wire, LONG)
+        counting, killer, provider = Counting(), Dies(at), Emulated(wire, LONG)
         turn = Turn(provider, counting.tools(), observers=[killer], policy=policy, id="turn-1")
         with pytest.raises(Killed):
             at_once(turn.run("Go."))
@@ -102,11 +99,11 @@ def test_a_turn_killed_at_any_point_resumes_and_runs_no_call_twice(wire: str, po
 
 def test_only_an_idempotent_tool_is_rerun_when_its_outcome_is_unknown() -> None:
     for idempotent, outcome, runs in ((False, "unknown_outcome", 0), (True, "returned", 1)):
-        counting = Counting()
-        log = RecordingObserver()
+        counting, log = Counting(), RecordingObserver()
         provider = Emulated("anthropic.messages", script([call("look", at=1)], [Say("Done.")]))
         at_once(Turn(provider, counting.tools(), observers=[log]).run("Go."))
-        started = next(s for s in map(states.load, log.states) if s.rounds[0].calls[:1] and _status(s) == "started")
+        saved = [state for state in map(states.load, log.states) if state.rounds[0].calls]
+        started = next(state for state in saved if state.rounds[0].calls[0].status == "started")
         counting.ran.clear()
         provider.bodies.clear()
         turn = Turn(provider, counting.tools(look={"idempotent": idempotent}), state=started)
@@ -118,28 +115,14 @@ def test_only_an_idempotent_tool_is_rerun_when_its_outcome_is_unknown() -> None:
         assert [event.attempt for event in only(events, turn_events.CallStarted)] == ([2] if idempotent else [])
 
 
-def _status(state: states.TurnState) -> str:
-    return state.rounds[0].calls[0].status
-
-
 def test_a_repeated_round_reports_its_attempt_and_reuses_its_block_numbers() -> None:
-    class Once(Observer):
-        kept: states.TurnState | None = None
-
-        async def save(self, state: states.TurnState) -> None:
-            self.kept = state
-
-        async def event(self, event: Any) -> None:
-            if isinstance(event, turn_events.TurnBlockStop) and event.block.block_type == "tool_use":
-                raise Killed
-
-    once = Once()
+    killer = Dies(-1, "tool_use")
     provider = Emulated("anthropic.messages", LONG)
     with pytest.raises(Killed):
-        at_once(Turn(provider, Counting().tools(), observers=[once]).run("Go."))
-    assert once.kept is not None
-    assert once.kept.phase == "asking"
-    events = at_once(playing.play(Turn(provider, Counting().tools(), state=once.kept), None))
+        at_once(Turn(provider, Counting().tools(), observers=[killer]).run("Go."))
+    kept = states.load(killer.states[-1])
+    assert kept.phase == "asking"
+    events = at_once(playing.play(Turn(provider, Counting().tools(), state=kept), None))
     first = only(events, turn_events.RoundStarted)[0]
     assert (first.round, first.attempt, first.first_block) == (1, 2, 0)
     assert [row[0] for row in rows(events)] == list(range(10))
@@ -178,21 +161,18 @@ def test_an_invalid_state_is_rejected_with_the_reason(text: bytes, message: str)
 
 def test_replaying_the_inputs_yields_the_same_states_and_events() -> None:
     class Recording(RecordingObserver):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inputs: list[Any] = []
-
         async def input(self, input: Any) -> None:
-            self.inputs.append(input)
+            received.append(input)
 
     for wire in WIRES:
+        received: list[Any] = []
         recording = Recording()
         turn = Turn(Emulated(wire, LONG), Counting().tools(), observers=[recording], limit=1)
         at_once(turn.run("Go."))
         state = states.TurnState(turn.state.id, wire, turn.state.request, turn.state.settings)
         events: list[Any] = []
         kept: list[bytes] = []
-        for input in recording.inputs:
+        for input in received:
             before = states.dump(state)
             after, effects = step(state, input)
             assert states.dump(state) == states.dump(states.load(before)) == before  # the state before is unchanged

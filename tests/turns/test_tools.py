@@ -48,12 +48,14 @@ def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
     assert (tools["look.up"].timeout, tools["look.up"].fallback) == (1.5, Fallback("other"))
 
 
-def test_a_problem_of_arguments_nested_too_deep_or_of_a_long_value_is_short() -> None:
+def test_a_problem_of_arguments_is_short_also_if_they_are_nested_too_deep_or_a_schema_cannot_be_applied() -> None:
     schema = {"$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}
     deep: dict[str, Any] = {}
     for _ in range(sys.getrecursionlimit()):
         deep = {"n": deep}
     assert validation.problems(schema, deep) == ["the arguments are nested too deep"]
+    zero = {"properties": {"a": {"multipleOf": 0}}}
+    assert "cannot be applied" in validation.problems(zero, {"a": 1})[0]
     (message,) = validation.problems(CITY, {"city": ["x" * 10_000]})
     assert message.startswith("city: ['xxx")
     assert len(message) < 320
