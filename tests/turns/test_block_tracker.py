@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.normalizer.recorded.rows import rows
 from tests.turns import playing
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
@@ -101,22 +99,6 @@ def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: 
     assert checked > 60
 
 
-@on_every_wire
-def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recordings: Path) -> None:
-    checked = 0
-    for recorded in rows(recordings, wire):
-        if not recorded.stream or recorded.failed:
-            continue
-        pieces = recorded.messages if recorded.frames is not None else [recorded.data]
-        try:
-            inputs, response = track(StreamDecoder(wire, provider=recorded.provider), pieces)
-        except ValueError:
-            continue  # not a stream of this wire
-        assert_blocks_match(inputs, response)
-        checked += 1
-    assert checked >= (4 if wire == "google.interactions" else 6)
-
-
 def test_a_text_whose_last_event_lacks_its_end_is_shown_completely() -> None:
     def event(text: str, **more: Any) -> bytes:
         candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **more}
@@ -129,23 +111,16 @@ def test_a_text_whose_last_event_lacks_its_end_is_shown_completely() -> None:
     assert_blocks_match(inputs, response)
 
 
-def _response(*blocks: Any, complete: bool = True) -> Response:
-    return Response("openai.chat", None, None, None, [Choice(0, list(blocks), Stop("end_turn"))], complete=complete)
-
-
-def test_a_block_is_ended_by_the_wire_and_revised_when_its_signature_is_known() -> None:
+def test_a_block_contains_the_last_text_and_is_revised_when_its_signature_is_known() -> None:
     tracker = BlockTracker()
     inputs = tracker.feed([BlockStart(0, 0, "reasoning"), BlockDelta(0, 0, "Hm."), BlockStop(0, 0)])
     assert inputs[-1] == BlockEnded(0, "thinking", "Hm.")
-    inputs = tracker.finish(_response(Reasoning("Hm.", signature="4k_a")))
-    assert inputs == [BlockRevised(0, "thinking", "Hm.", {"signature": "4k_a"})]
-
-
-def test_a_block_that_is_reset_contains_the_last_text() -> None:
-    tracker = BlockTracker()
-    inputs = tracker.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "Helo"), BlockReset(0, 0, "Hello")])
-    assert inputs[-1] == BlockReplaced(0, "Hello")
-    assert tracker.finish(_response(Text("Hello"))) == [BlockEnded(0, "text", "Hello")]
+    inputs = tracker.feed([BlockStart(0, 1, "text"), BlockDelta(0, 1, "Helo"), BlockReset(0, 1, "Hello")])
+    assert inputs[-1] == BlockReplaced(1, "Hello")
+    blocks: list[Any] = [Reasoning("Hm.", signature="4k_a"), Text("Hello")]
+    response = Response("openai.chat", None, None, None, [Choice(0, blocks, Stop("end_turn"))])
+    revised = BlockRevised(0, "thinking", "Hm.", {"signature": "4k_a"})
+    assert tracker.finish(response) == [revised, BlockEnded(1, "text", "Hello")]
 
 
 class Reading(Emulated):

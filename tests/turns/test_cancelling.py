@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -27,57 +28,41 @@ def count_events(wire: str) -> int:
     return len(at_once(playing.play(Turn(Emulated(wire, TWO), Counting().tools()))))
 
 
-@pytest.mark.thorough(keep=1)
+@pytest.mark.thorough(keep=1, per="{how}")
+@pytest.mark.parametrize("how", ["leaves", "cancels the task"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_consumer_that_leaves_at_any_event_leaves_a_legal_history_and_no_running_task(wire: str) -> None:
-    for at in range(count_events(wire) - 1):
-        log = RecordingObserver()
-        provider = Emulated(wire, TWO)
-        turn = Turn(provider, Counting().tools(), observers=[log])
+def test_a_turn_interrupted_at_any_event_leaves_a_legal_history_and_no_running_task(wire: str, how: str) -> None:
+    class Interrupting(RecordingObserver):
+        async def event(self, event: Any) -> None:
+            await super().event(event)
+            if how == "cancels the task" and len(self.events) == at + 1:
+                task.cancel()
 
-        async def run(turn: Turn = turn, at: int = at) -> None:
-            stream = turn.stream("Go.")
-            number = 0
+    async def consume() -> None:
+        async with aclosing(turn.stream("Go.")) as stream:  # type: ignore[type-var]
             async for _ in stream:
-                if number == at:
+                if how == "leaves" and len(log.events) > at:
                     break
-                number += 1
-            await stream.aclose()
-            assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
+    async def run() -> None:
+        nonlocal task
+        task = asyncio.create_task(consume())
+        await asyncio.wait([task])
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    task: Any = None
+    for at in range(0, count_events(wire) - 1, 1 if how == "leaves" else 3):
+        log, provider = Interrupting(), Emulated(wire, TWO)
+        turn = Turn(provider, Counting().tools(), observers=[log])
         at_once(run())
-        assert turn.outcome.termination in ("cancelled", "natural_completion"), at
+        termination = turn.outcome.termination
+        assert termination in ("cancelled", "natural_completion"), at
+        assert task.cancelled() or how == "leaves" or termination == "natural_completion"
         assert provider.closed == len(provider.bodies), at
-        assert states.load(log.states[-1]).termination == turn.outcome.termination  # it was also stored
+        assert states.load(log.states[-1]).termination == termination  # it was also stored
         playing.assert_legal(turn)
         for round in turn.state.rounds:
             assert not round.calls or len(round.tool_results) == 2
-
-
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("wire", WIRES)
-def test_cancelling_the_task_at_any_event_ends_it_with_a_legal_history(wire: str) -> None:
-    class Interrupts(RecordingObserver):
-        task: asyncio.Task[Any]
-        at = 0
-
-        async def event(self, event: Any) -> None:
-            await super().event(event)
-            if len(self.events) == self.at + 1:
-                self.task.cancel()
-
-        async def run(self, turn: Turn) -> None:
-            self.task = asyncio.create_task(turn.run("Go."))
-            await asyncio.wait([self.task])
-
-    for at in range(0, count_events(wire) - 1, 3):
-        log = Interrupts()
-        log.at = at
-        turn = Turn(Emulated(wire, TWO), Counting().tools(), observers=[log])
-        at_once(log.run(turn))
-        assert turn.outcome.termination in ("cancelled", "natural_completion")
-        assert log.task.cancelled() or turn.outcome.termination == "natural_completion"
-        playing.assert_legal(turn)
 
 
 def test_a_returned_result_is_kept_if_the_consumer_leaves_before_its_event() -> None:
@@ -85,16 +70,12 @@ def test_a_returned_result_is_kept_if_the_consumer_leaves_before_its_event() -> 
     counting = Counting()
     turn = Turn(Emulated("openai.chat", TWO), counting.tools())
 
-    async def run() -> None:
-        stream = turn.stream("Go.")
-        async for event in stream:
-            if isinstance(event, turn_events.CallStarted):
-                for _ in range(20):
-                    await asyncio.sleep(0)  # the call returns meanwhile
-                break
-        await stream.aclose()
+    async def when(event: Any) -> bool:
+        for _ in range(20):
+            await asyncio.sleep(0)  # the call returns meanwhile
+        return isinstance(event, turn_events.CallStarted)
 
-    at_once(run())
+    playing.interrupted(turn, "aclose", when)
     assert turn.outcome.termination == "cancelled"
     assert counting.names == ["look"]
     assert [c.outcome for c in turn.state.rounds[0].calls] == ["returned", "skipped"]
@@ -115,12 +96,10 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
         turn = Turn(Emulated(wire, played), counting.tools(), observers=[log])
 
         async def run(turn: Turn = turn, at: int = at) -> Any:
-            stream, seen = turn.stream("Go."), 0
+            stream: Any = turn.stream("Go.")
             event: Any = None
-            async for current in stream:
-                event, seen = current, seen + 1
-                if seen > at:
-                    break
+            for _ in range(at + 1):
+                event = await anext(stream, event)
             for _ in range(50):  # pending chunks arrive
                 await asyncio.sleep(0)
             if interrupted:
@@ -137,12 +116,12 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
             assert turn.state.termination == "cancelled"
             assert isinstance(round.messages[0], Assistant)
             texts.append(round.answer.choices[0].text)
-            ids = [
-                [row[3]["tool_use_id"] for row in playing.rows(log.events) if row[1] == kind]
-                for kind in ("tool_use", "tool_result")
-            ]
-            assert ids[0] == ids[1]
-            assert "the turn was cancelled" in str(playing.rows(log.events)[-1]) or not round.answer.calls
+            rows = playing.rows(log.events)
+            asked, answered = (
+                [row[3]["tool_use_id"] for row in rows if row[1] == f"tool_{k}"] for k in ("use", "result")
+            )
+            assert asked == answered
+            assert "the turn was cancelled" in str(rows[-1]) or not round.answer.calls
     assert texts == ["Let me see.", "It is there."]
 
 

@@ -9,11 +9,8 @@ import logging
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -25,6 +22,8 @@ from toolparity.turns.options import TurnOptions
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES: list[dict[str, Any]] = flows.entries()
 DOCUMENTS = list(flows.TITLES)
+FOLDER = ROOT / "docs" / "programs" / "documents"
+SEEDS = ROOT.parent / "shared" / "seeds"
 
 
 @cache
@@ -35,20 +34,18 @@ def functions(file: str) -> dict[str, str]:
     return {function.name: ast.get_docstring(function) or "" for function in nodes if function.name.startswith("test_")}
 
 
-def test_every_flow_has_tests_or_a_reason() -> None:
+def test_every_flow_has_a_reason_or_tests_of_which_one_names_its_document_and_heading() -> None:
     for entry in ENTRIES:
         assert len({"tests", "reason", "open"} & entry.keys()) == 1, entry
         assert entry.keys() <= {"document", "heading", "items", "tests", "api", "reason", "open"}, entry
         assert entry.get("tests") != []
         assert bool(entry.get("api")) == ("tests" in entry), entry
         assert entry["document"] in DOCUMENTS
-
-
-def test_every_listed_test_exists() -> None:
-    for entry in ENTRIES:
-        for test in entry.get("tests", []):
-            file, _, name = test.partition("::")
-            assert name in functions(file), test
+        tests = [test.partition("::") for test in entry.get("tests", [])]
+        docstrings = [functions(file)[name] for file, _, name in tests]  # each of them exists
+        heading = _plain_heading(entry["heading"])
+        named = [heading in _headings_of(docstring, entry["document"]) for docstring in docstrings]
+        assert not docstrings or any(named), (entry, docstrings)
 
 
 @pytest.mark.parametrize("name", sorted({name for entry in ENTRIES for name in entry.get("api", [])}))
@@ -63,17 +60,6 @@ def test_every_public_name_can_be_imported_and_has_the_parameters(name: str) -> 
     assert set(listed.split(", ") if listed else ()) <= parameters | options, name
 
 
-def test_every_flow_has_a_test_that_names_its_document_and_heading() -> None:
-    for entry in ENTRIES:
-        docstrings = [
-            functions(file).get(name, "") for file, _, name in (t.partition("::") for t in entry.get("tests", []))
-        ]
-        heading = _plain_heading(entry["heading"])
-        assert not docstrings or any(
-            heading in _headings_of(docstring, entry["document"]) for docstring in docstrings
-        ), (entry, docstrings)
-
-
 def test_every_document_test_names_its_heading_and_is_listed() -> None:
     named = {test for entry in ENTRIES for test in entry.get("tests", [])}
     headings = {(entry["document"], _plain_heading(entry["heading"])) for entry in ENTRIES}
@@ -83,25 +69,21 @@ def test_every_document_test_names_its_heading_and_is_listed() -> None:
         assert any(document == known and rest.startswith(heading) for known, heading in headings), docstring
 
 
-@pytest.fixture(scope="module")
-def seeds() -> Path:
-    folder = ROOT.parent / "shared" / "seeds"
-    if not folder.is_dir():
-        pytest.skip(f"needs the requirement documents in {folder.parent.name}/{folder.name}")
-    return folder
+def seed(document: str) -> str:
+    """The text of a document."""
+    if not SEEDS.is_dir():
+        pytest.skip(f"needs the requirement documents in {SEEDS.parent.name}/{SEEDS.name}")
+    [path] = SEEDS.glob(f"{document}_*")
+    return path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_heading_and_point_of_the_documents_is_listed(seeds: Path, document: str) -> None:
-    [path] = seeds.glob(f"{document}_*")
-    document_points = points(path.read_text("utf-8"))
+def test_every_heading_and_point_of_the_documents_is_listed(document: str) -> None:
     listed: dict[str, set[Any]] = {}
     for entry in ENTRIES:
         if entry["document"] == document:
             listed.setdefault(entry["heading"], set()).update(entry["items"])
-    assert list(listed) and set(listed) == set(document_points)  # noqa: PT018
-    for heading, expected in document_points.items():
-        assert listed[heading] == expected, heading
+    assert listed == points(seed(document))
 
 
 def points(text: str) -> dict[str, set[Any]]:
@@ -132,33 +114,9 @@ def _headings_of(docstring: str, document: str) -> str:
     return "; ".join(part for part in parts if part.startswith(f"{document}, "))
 
 
-FOLDER = ROOT / "docs" / "programs" / "documents"
-SEEDS = ROOT.parent / "shared" / "seeds"
-#: Modules whose names are public. The script may import nothing else of this project.
-PUBLIC = ("toolparity", "toolparity.textmode", "toolparity.turns")
-
-
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", str(FOLDER), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.fixture(scope="module")
-def output() -> str:
-    """What the script prints."""
-    done = run()
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    play = importlib.import_module("play")
-    log = logging.getLogger("toolparity")
-    level = log.level
-    yield play
-    log.setLevel(level)  # the script silences the log
 
 
 def printed(output: str) -> dict[str, list[str]]:
@@ -173,7 +131,12 @@ def printed(output: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
-def test_every_heading_has_what_it_requires_and_what_happened(output: str) -> None:
+def test_every_heading_of_the_table_of_flows_has_what_it_requires_and_what_happened() -> None:
+    done = run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    output = done.stdout
+    for document, printed_headings in printed(output).items():
+        assert set(printed_headings) == {entry["heading"] for entry in ENTRIES if entry["document"] == document}
     headings = sum(map(len, printed(output).values()))
     introduced, required = output.count("\n    introduces: "), output.count("\n    requires: ")
     assert required == output.count("\n    happened: ") > 60
@@ -181,35 +144,15 @@ def test_every_heading_has_what_it_requires_and_what_happened(output: str) -> No
     assert f"{required} headings hold, 0 fail, {introduced} only introduce others." in output
 
 
-@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
-def test_the_headings_are_those_of_the_table_of_flows(output: str) -> None:
-    flows = tomllib.loads((ROOT / "tests" / "turns" / "flows.toml").read_text("utf-8"))["flow"]
-    for document, headings in printed(output).items():
-        listed = {
-            heading
-            for flow in flows
-            if flow["document"] == document
-            for heading in flow.get("headings", [flow.get("heading")])
-        }
-        assert set(headings) == listed, document
-
-
-@pytest.mark.parametrize("document", ["000", "001", "002", "003", "004"])
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_script_repeats_no_seven_words_of_a_document_besides_headings(document: str) -> None:
     def sequences(text: str) -> set[tuple[str, ...]]:
         words = re.findall(r"\w+", text.lower())
         return {tuple(words[at : at + 7]) for at in range(len(words) - 6)}
 
-    text = re.sub(r"^#.*$", " § ", _seed(document), flags=re.MULTILINE)
+    text = re.sub(r"^#.*$", " § ", seed(document), flags=re.MULTILINE)
     for path in FOLDER.glob("*.py"):
         assert sequences(path.read_text("utf-8")) & sequences(text) == set(), path.name
-
-
-def _seed(document: str) -> str:
-    if not SEEDS.is_dir():
-        pytest.skip(f"needs the requirement documents in {SEEDS.parent.name}/{SEEDS.name}")
-    [path] = SEEDS.glob(f"{document}_*")
-    return path.read_text("utf-8")
 
 
 def test_the_script_imports_public_modules_alone() -> None:
@@ -224,11 +167,17 @@ def test_the_script_imports_public_modules_alone() -> None:
                 imported.update(alias.name for alias in node.names)
     others = {name for name in imported if name.partition(".")[0] not in {*sys.stdlib_module_names, *files}}
     submodules = {f"toolparity.turns.{path.stem}" for path in Path(turns.__file__).parent.iterdir()}
-    assert others <= {*PUBLIC, *submodules}
+    assert others <= {"toolparity", "toolparity.textmode", "toolparity.turns", *submodules}
     assert "toolparity.turns" in others
 
 
-def test_a_heading_that_does_not_hold_is_reported(play: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_heading_that_does_not_hold_is_reported(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.WARNING, "toolparity")  # which restores it: the script silences the log
+    monkeypatch.syspath_prepend(str(FOLDER))
+    play = importlib.import_module("play")
+
     async def wrong() -> str:
         play.holds(False, "two calls ran")
         return "never"
