@@ -21,7 +21,7 @@ from toolparity.turns.execution.tool import Tool
 from toolparity.turns.turn import Turn
 
 from .playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, script
-from .scripted import Recorded
+from .test_parity import Recorded
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 
