@@ -133,15 +133,14 @@ class RecordingObserver(Observer):
         self.states.append(dump(state))
 
 
+#: The events about one block.
+BLOCK_EVENTS = tuple(getattr(turn_events, f"TurnBlock{name}") for name in ("Start", "Delta", "Reset", "Revised", "Stop"))
+
+
 def kinds(events: Iterable[TurnEvent], *, shown: bool = False) -> list[str]:
     """The types of the events; without those of a growing block unless ``shown``."""
-    growing = (
-        turn_events.TurnBlockStart,
-        turn_events.TurnBlockDelta,
-        turn_events.TurnBlockReset,
-        turn_events.TurnBlockRevised,
-    )
-    return [str(e.__struct_config__.tag) for e in events if shown or not isinstance(e, growing)]
+    hidden = () if shown else tuple(kind for kind in BLOCK_EVENTS if kind is not turn_events.TurnBlockStop)
+    return [str(event.__struct_config__.tag) for event in events if not isinstance(event, hidden)]
 
 
 def rows(events: Iterable[TurnEvent]) -> list[tuple[int, str, str | None, Any]]:

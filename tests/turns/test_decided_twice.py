@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +68,6 @@ def test_deciding_a_turn_twice_runs_its_call_once_also_from_the_state_after_the_
     assert len(closing.keys) == 1
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    made = Log(f"sqlite:///{tmp_path / 'turns.db'}")
-    yield made
-    made.dispose()
-
-
 async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
     """As docs/pages/turn-log.md has it."""
     async with log.take(turn) as recorder:
@@ -84,10 +76,10 @@ async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
         return await running.run()
 
 
-def test_deciding_a_logged_turn_concurrently_and_again_runs_its_call_once(log: Log) -> None:
+def test_deciding_a_logged_turn_concurrently_and_again_runs_its_call_once(tmp_path: Path) -> None:
     closing = Closing()
 
-    async def run() -> None:
+    async def run(log: Log) -> None:
         async with log.record() as recorder:
             outcome = await Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder]).run("Go.")
         turn, id = outcome.state.id, outcome.waiting[0].id
@@ -103,4 +95,5 @@ def test_deciding_a_logged_turn_concurrently_and_again_runs_its_call_once(log: L
             await decide(log, closing, turn, id)
         assert len(closing.keys) == 1
 
-    asyncio.run(run())
+    with Log(f"sqlite:///{tmp_path / 'turns.db'}") as log:
+        asyncio.run(run(log))

@@ -17,7 +17,6 @@ from toolparity.turns.execution.threads import Threads
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tool_results import ToolFailed, failure, rendered
 from toolparity.turns.execution.tools import Tools
-from toolparity.turns.execution.typed.injection import current_call
 from toolparity.turns.turn import Turn
 
 from .executing import asked, raising, raising_later, ran, texts, tool
@@ -198,7 +197,7 @@ def test_the_return_value_of_a_tool_or_what_it_awaits_becomes_its_result(value: 
         assert (finished.outcome, finished.result.is_error, finished.result.parts) == ("returned", False, parts)
 
 
-def test_a_result_of_five_megabytes_is_truncated_with_a_note() -> None:
+def test_a_result_beyond_the_size_limit_is_cut_with_a_note_and_its_further_parts_are_left_out() -> None:
     big = "x" * 5_000_000
     for value in (big, {"rows": [big]}, big.encode()):
         [(outcome, text)] = texts(
@@ -206,9 +205,6 @@ def test_a_result_of_five_megabytes_is_truncated_with_a_note() -> None:
         )
         assert (outcome, len(text) < 1100) == ("returned", True)
         assert "the first 1000 of 5000" in text
-
-
-def test_parts_beyond_the_size_limit_are_left_out() -> None:
     parts = [TextPart("a" * 6), TextPart("b" * 6), MediaPart("image", data="c" * 6)]
     result, outcome = rendered(asked("give"), parts, 10)
     assert outcome == "returned"
@@ -237,24 +233,6 @@ def test_tools_receive_arguments_as_keywords_a_mapping_or_text() -> None:
     for made in (asked("keywords", a=1), asked("mapping", **{"no-name": 1}), free):
         ran([made], *tools)
     assert received == [(1, 2), {"no-name": 1}, "free text {"]
-
-
-def test_a_tool_can_read_its_call_and_report_progress() -> None:
-    progress: list[Any] = []
-
-    def work() -> str:
-        context = current_call.get()
-        context.progress({"done": 1})
-        return f"{context.call_id} {context.turn} {context.round} {len(context.key)}"
-
-    def kept(call: ToolCall, data: Any) -> None:
-        progress.append((call.id, data))
-
-    assert texts(ran([asked("work")], tool(work), turn="t", round=2, on_progress=kept)) == [
-        ("returned", "call_work t 2 32")
-    ]
-    assert progress == [("call_work", {"done": 1})]
-    assert current_call.get(None) is None
 
 
 # abandoned work

@@ -145,23 +145,21 @@ def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str)
 
 @pytest.mark.parametrize("late", [True, False])
 def test_a_late_acknowledgement_is_not_reported_in_the_next_round(late: bool) -> None:
-    written, acknowledged = asyncio.Event(), asyncio.Event()
+    begun, acknowledged = asyncio.Event(), asyncio.Event()
 
     async def look(**_: Any) -> None:
         if not late:  # it runs while the acknowledgement is written
-            written.set()
             await acknowledged.wait()
 
     async def count(**_: Any) -> None:
-        written.set()
+        begun.set()
         for _ in range(20):
             await asyncio.sleep(0)
 
     async def write(calls: Any, tools: Any) -> str | None:
-        if calls[0].name != "look":
-            return None
-        await written.wait()
-        return "I look."
+        if late:
+            await begun.wait()
+        return "I look." if calls[0].name == "look" else None
 
     played = script([call("look", at=1)], [call("count")], [Say("All done.")])
     turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=write)

@@ -62,25 +62,16 @@ def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> Non
     """000, Gateway Loop; 003, Current Problem, Core Architecture Changes, Context Preservation Between API Calls,
     Modified `generate_response` Method Structure, Testing Strategy: a second call can follow, the first is remembered.
     """
-    played = script([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
-    _, _, provider = run(wire, played)
+    played = script([Think("I should look."), call("look", at=1)], [call("count", of="x")], [Say("Done.")])
+    provider = Emulated(wire, played)
+    turn = Turn(provider, Counting().tools())
+    at_once(turn.run(playing.opening(played, wire)))  # which asks for reasoning
+    assert turn.state.history()[1].response is turn.state.rounds[0].answer  # type: ignore[union-attr]
     requests = [provider.asked(number) for number in range(len(provider.bodies))]
     assert [len(request.messages) for request in requests] == [1, 3, 5]
     assert all([tool.name for tool in request.tools] == ["look", "count", "post"] for request in requests)
     for before, after in itertools.pairwise(requests):
         assert after.messages[: len(before.messages)] == before.messages
-
-
-@on_every_wire
-def test_the_models_reasoning_is_sent_back_with_its_calls(wire: str) -> None:
-    played = script([Think("I should look."), call("look", at=1)], [Say("Seen.")])
-    provider = Emulated(wire, played)
-    turn = Turn(provider, Counting().tools())
-    at_once(turn.run(playing.opening(played, wire)))
-    assert turn.outcome.text == "Seen."
-    answer = turn.state.rounds[0].answer
-    assert answer is not None
-    assert turn.state.history()[1].response is answer  # type: ignore[union-attr]
 
 
 def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> None:
@@ -208,21 +199,17 @@ def test_a_refused_filtered_or_truncated_answer_ends_the_turn_with_its_text_and_
 
 
 def test_too_many_pauses_end_the_turn() -> None:
-    class Pauses:
-        wire, name, model = "anthropic.messages", "anthropic", "claude-haiku-4-5"
-        asked = 0
-
-        async def ask(self, _: Any) -> Any:
-            self.asked += 1
-            choice = Choice(0, [Text(f"{self.asked}.")], Stop("pause", "pause_turn"))
+    class Pauses(Emulated):
+        async def ask(self, body: Any) -> Any:
+            self.bodies.append(body)
+            choice = Choice(0, [Text(f"{len(self.bodies)}.")], Stop("pause", "pause_turn"))
             yield Response(self.wire, self.name, "msg", self.model, [choice])
 
-    provider = Pauses()
+    provider = Pauses("anthropic.messages", TWO)
     turn = Turn(provider)
     at_once(turn.run("Go."))
-    assert turn.outcome.termination == "incomplete"
-    assert provider.asked == turn.state.settings.max_pauses + 1
-    assert turn.outcome.text == "1.2.3.4.5.6.7.8.9."
+    assert (turn.outcome.termination, turn.outcome.text) == ("incomplete", "1.2.3.4.5.6.7.8.9.")
+    assert len(provider.bodies) == turn.state.settings.max_pauses + 1
 
 
 @on_every_wire

@@ -1,4 +1,4 @@
-"""Turns beside threads: code without an event loop runs and controls them, and tools that never end leave few threads."""
+"""Turns beside threads: code without an event loop runs and controls them, and hung tools leave few threads."""
 
 from __future__ import annotations
 

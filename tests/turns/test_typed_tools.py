@@ -20,8 +20,9 @@ from msgspec.structs import replace
 from tests.support.thoroughness import examples
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.normalizer.errors import MissingExtra
+from toolparity.normalizer.model import ToolCall
 from toolparity.schemas import check_tools
-from toolparity.turns import CallContext, Injected, Tool, Tools, Turn, tool
+from toolparity.turns import CallContext, Injected, Tool, Tools, Turn, current_call, tool
 from toolparity.turns.errors import InvalidTool
 from toolparity.turns.execution.validation import check_schema, problems
 from toolparity.turns.orchestration import Coordinator
@@ -75,13 +76,11 @@ def test_a_schema_has_the_types_defaults_and_descriptions_of_the_function() -> N
     }
 
 
-def _numpy(a: str, b: int, c: int) -> None:
+def _numpy(b: int, c: int) -> None:
     """Look.
 
     Parameters
     ----------
-    a : str
-        Of a.
     b : int
         Of b.
     c : int
@@ -89,10 +88,9 @@ def _numpy(a: str, b: int, c: int) -> None:
     """
 
 
-def _sphinx(a: str, b: int, c: int) -> None:
+def _sphinx(b: int, c: int) -> None:
     """Look.
 
-    :param a: Of a.
     :param int b: Of
         b.
     :param c: Of c.
@@ -119,9 +117,7 @@ def _annotated(
 @pytest.mark.parametrize("function", [_numpy, _sphinx, _annotated])
 def test_parameters_are_described_in_docstrings_of_any_style_and_in_annotations(function: Callable[..., Any]) -> None:
     properties = Tool.of(function, name="f").parameters["properties"]  # type: ignore[index]
-    assert {name: schema["description"] for name, schema in properties.items()} == {
-        name: f"Of {name}." for name in "abc"
-    }
+    assert all(schema["description"] == f"Of {name}." for name, schema in properties.items())
     assert function is not _annotated or properties["b"]["minimum"] == properties["c"]["minimum"] == 1
 
 
@@ -207,27 +203,26 @@ def test_only_a_schema_derived_from_the_function_converts_arguments_also_in_a_co
 # injected objects
 
 
-def test_a_function_gets_the_call_context_and_the_injected_object() -> None:
+def test_a_function_gets_the_call_context_and_the_injected_object_which_the_model_cannot_pass() -> None:
     progress: list[Any] = []
 
-    def sell(what: str, shop: Injected[Shop], call: CallContext) -> str:
-        call.progress(what)
-        progress.append(call.call_id)
-        return f"{shop.name} {what} {call.turn} {bool(call.key)}"
+    def sell(what: str, shop: Injected[Shop], call: CallContext, **rest: str) -> str:
+        assert call is current_call.get()
+        call.progress({"done": what})
+        return f"{shop.name} {what} {call.call_id} {call.turn} {call.round} {len(call.key)}"
+
+    def on_progress(call: ToolCall, data: Any) -> None:
+        progress.append((call.id, data))
 
     declared = Tool.of(sell, name="f")
     assert list(declared.parameters["properties"]) == ["what"]  # type: ignore[index]
-    assert returned(declared, Shop("Peter"), what="rope") == "Peter rope t1 True"
-    assert progress == ["call_f"]
-
-
-def test_the_model_cannot_pass_an_injected_object() -> None:
-    def sell(shop: Injected[Any], **rest: str) -> str:
-        return "sold"
-
-    [(outcome, text)] = texts(ran([asked("f", shop="mine")], Tool.of(sell, name="f"), executor={"inject": Shop()}))
-    assert outcome == "invalid_arguments"
-    assert "shop: not a parameter" in text
+    shop, options = {"inject": Shop("Peter")}, {"turn": "t1", "round": 2, "on_progress": on_progress}
+    sold = ran([asked("f", what="rope"), asked("f", what="oars", shop="mine")], declared, executor=shop, **options)
+    [(outcome, text), (other, problem)] = texts(sold)
+    assert (outcome, text) == ("returned", "Peter rope call_f t1 2 32")
+    assert (other, "shop: not a parameter" in problem) == ("invalid_arguments", True)
+    assert progress == [("call_f", {"done": "rope"})]
+    assert current_call.get(None) is None
 
 
 def use(shop: Injected[Shop]) -> str:
@@ -289,6 +284,12 @@ class MixedStruct(msgspec.Struct):
     item: Item
 
 
+def _defaulting(default: Any) -> Callable[..., None]:
+    def search(limit: int = default) -> None: ...
+
+    return search
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -297,6 +298,9 @@ class MixedStruct(msgspec.Struct):
         (_ambiguous, "_ambiguous: the type of its parameter 'what' cannot be expressed: .*more than one dict-like"),
         (_mixed, "_mixed: the type of its parameter 'what' cannot be expressed"),
         (_starred_rest, "_starred_rest: the type of its parameter 'options' cannot be expressed: .*complex"),
+        (_defaulting(dataclasses.field(default=1)), "is a field of a class"),
+        (_defaulting(msgspec.field(default=1)), "is a field of a class"),
+        (_defaulting(pydantic.Field(default_factory=lambda data: data["x"])), "cannot be made"),
         (Shop.sell, "sell: its parameter 'self' has no type annotation"),
         (len, "len: its function .*takes 'obj' by position only"),
         (print, r"print: its parameter '\*args' is passed by position only"),
@@ -454,18 +458,3 @@ def test_a_field_of_pydantic_as_a_default_is_the_default_inside_it() -> None:
     assert tool.typed is not None
     first, second = (tool.typed.convert({"town": "Horta"})["tags"] for _ in range(2))
     assert first is not second
-
-
-@pytest.mark.parametrize(
-    ("default", "message"),
-    [
-        (dataclasses.field(default=1), "is a field of a class"),
-        (msgspec.field(default=1), "is a field of a class"),
-        (pydantic.Field(default_factory=lambda data: data["x"]), "cannot be made"),
-    ],
-)
-def test_a_default_that_is_not_a_value_is_an_error(default: Any, message: str) -> None:
-    def search(limit: int = default) -> None: ...
-
-    with pytest.raises(InvalidTool, match=message):
-        Tool.of(search)
