@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from tests.support.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.emulated.provider import EmulatedProvider, call, scripted
+from toolparity.cassettes.recorder import script_driver
 from toolparity.cassettes.scripts import Fault, Part, Round, Say, Script, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request
@@ -134,13 +133,14 @@ class RecordingObserver(Observer):
 
 
 #: The events about one block.
-BLOCK_EVENTS = tuple(getattr(turn_events, f"TurnBlock{name}") for name in ("Start", "Delta", "Reset", "Revised", "Stop"))
+BLOCK_EVENTS = tuple(
+    getattr(turn_events, f"TurnBlock{name}") for name in ("Start", "Delta", "Reset", "Revised", "Stop")
+)
 
 
-def kinds(events: Iterable[TurnEvent], *, shown: bool = False) -> list[str]:
-    """The types of the events; without those of a growing block unless ``shown``."""
-    hidden = () if shown else tuple(kind for kind in BLOCK_EVENTS if kind is not turn_events.TurnBlockStop)
-    return [str(event.__struct_config__.tag) for event in events if not isinstance(event, hidden)]
+def kinds(events: Iterable[TurnEvent]) -> list[str]:
+    """The types of the events, without those of a growing block."""
+    return [str(event.__struct_config__.tag) for event in events if not isinstance(event, BLOCK_EVENTS[:-1])]
 
 
 def rows(events: Iterable[TurnEvent]) -> list[tuple[int, str, str | None, Any]]:
@@ -209,11 +209,4 @@ def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
 
 def opening(played: Script, wire: str) -> Request:
     """The first request of a script, with its hosted tools and its reasoning."""
-    from toolparity.cassettes.recorder.script_driver import opening as opened
-
-    return opened(played, SURFACES[wire], stream=True)
-
-
-def write(request: Request, **members: Any) -> Any:
-    """The body of the request, with other members."""
-    return write_request(replace(request, **members), request.wire, provider=request.provider).body
+    return script_driver.opening(played, SURFACES[wire], stream=True)

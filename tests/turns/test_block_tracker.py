@@ -38,41 +38,34 @@ def track(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Res
 
 def assert_blocks_match(inputs: list[Any], response: Response) -> None:
     """Each block is opened and closed once, in order, and its final content matches the answer."""
-    opened: dict[int, str] = {}
-    text: dict[int, str] = {}
+    shown: dict[int, str] = {}
     last: dict[int, tuple[Any, ...]] = {}
     for input in inputs:
         if isinstance(input, BlockStarted):
-            assert input.key == len(opened)
-            opened[input.key], text[input.key] = input.block_type, ""
-        elif isinstance(input, BlockExtended):
-            assert input.key not in last
-            text[input.key] += input.text
+            assert input.key == len(shown)
+            shown[input.key] = ""
+            continue
+        assert (input.key in last) == isinstance(input, BlockRevised)
+        if isinstance(input, BlockExtended):
+            shown[input.key] += input.text
         elif isinstance(input, BlockReplaced):
-            assert input.key not in last
-            text[input.key] = input.text
-        elif isinstance(input, BlockEnded):
-            assert input.key not in last
-            last[input.key] = (input.block_type, input.text_content, input.content)
-            if input.block_type in TEXT_TYPES and input.text_content != text[input.key]:
-                pytest.fail(f"row {input.key} was shown as {text[input.key]!r} and kept as {input.text_content!r}")
+            shown[input.key] = input.text
         else:
-            assert isinstance(input, BlockRevised)
-            assert input.key in last
             last[input.key] = (input.block_type, input.text_content, input.content)
-    assert opened.keys() == last.keys()
-    last = {key: last[key] for key in sorted(last)}
+            if isinstance(input, BlockEnded) and input.block_type in TEXT_TYPES:
+                assert input.text_content == shown[input.key]
+    assert shown.keys() == last.keys()
+    kept = [last[key] for key in sorted(last)]
     blocks = next((choice.blocks for choice in response.choices if choice.index == 0), [])
     expected = [tuple(row_of(block)) for block in blocks]
-    if len(last) == len(expected):
-        assert _counted(last.values()) == _counted(expected)
+    if len(kept) == len(expected):
+        assert _counted(kept) == _counted(expected)
     for kind in {row[0] for row in expected}:
-        blocks = [row for row in last.values() if row[0] == kind]
-        expected_blocks = [row for row in expected if row[0] == kind]
-        assert "".join(row[1] or "" for row in blocks) == "".join(row[1] or "" for row in expected_blocks)
-        assert [row[2] for row in blocks if row[2] is not None] == [
-            row[2] for row in expected_blocks if row[2] is not None
-        ]
+        (words, contents), (expected_words, expected_contents) = (
+            ("".join(row[1] or "" for row in rows), [row[2] for row in rows if row[2] is not None])
+            for rows in ([row for row in all_rows if row[0] == kind] for all_rows in (kept, expected))
+        )
+        assert (words, contents) == (expected_words, expected_contents)
 
 
 def _counted(blocks: Iterable[tuple[Any, ...]]) -> Counter[str]:

@@ -63,15 +63,15 @@ class Service:
         return city
 
 
-def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return wrapper
-
-
-CALLABLES = (weather, later, Service().method, Service.of_class, Service.static, Service(), wrapped(weather))
+CALLABLES = (
+    weather,
+    later,
+    Service().method,
+    Service.of_class,
+    Service.static,
+    Service(),
+    functools.wraps(weather)(lambda *given, **named: weather(*given, **named)),  # noqa: PLW0108
+)
 
 
 @pytest.mark.parametrize(

@@ -305,45 +305,36 @@ def test_a_returned_result_is_kept_if_the_consumer_leaves_before_its_event() -> 
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("interrupted", [True, False])
+@pytest.mark.parametrize("how", ["aclose", "cancel"])
 @pytest.mark.parametrize("wire", ["openai.chat", "xai.grpc"])
-def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_read(
-    wire: str, interrupted: bool
-) -> None:
+def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_read(wire: str, how: str) -> None:
     """On these wires the last block stops at the end of the answer, and the turn is cancelled there."""
     played = script([Say("Let me see."), call("look", at=1)], [Say("It is there.")])
     texts: list[str] = []
     for at in range(count_events(wire)):
-        log, counting = RecordingObserver(), Counting()
-        turn = Turn(Emulated(wire, played), counting.tools(), observers=[log])
+        log, seen = RecordingObserver(), []
+        turn = Turn(Emulated(wire, played), Counting().tools(), observers=[log])
 
-        async def run(turn: Turn = turn, at: int = at) -> Any:
-            stream: Any = turn.stream("Go.")
-            event: Any = None
-            for _ in range(at + 1):
-                event = await anext(stream, event)
+        async def when(event: Any, seen: list[Any] = seen, at: int = at) -> bool:
+            seen.append(event)
             for _ in range(50):  # pending chunks arrive
                 await asyncio.sleep(0)
-            if interrupted:
-                await stream.aclose()
-            elif turn.state.phase != "over":
-                turn.cancel("enough")
-            async for _ in stream:
-                pass
-            return event
+            return len(seen) == at + 1
 
-        last, round = at_once(run()), turn.state.rounds[-1]
+        playing.interrupted(turn, how, when)
+        round = turn.state.rounds[-1]
         playing.assert_legal(turn)
-        if isinstance(last, turn_events.TurnBlockStop) and round.answer is not None and round.answer.complete:
+        stopped = isinstance(seen[min(at, len(seen) - 1)], turn_events.TurnBlockStop)
+        if stopped and round.answer is not None and round.answer.complete:
             assert turn.state.termination == "cancelled"
             assert isinstance(round.messages[0], Assistant)
             texts.append(round.answer.choices[0].text)
-            rows = playing.rows(log.events)
+            kept = rows(log.events)
             asked, answered = (
-                [row[3]["tool_use_id"] for row in rows if row[1] == f"tool_{k}"] for k in ("use", "result")
+                [row[3]["tool_use_id"] for row in kept if row[1] == f"tool_{k}"] for k in ("use", "result")
             )
             assert asked == answered
-            assert "the turn was cancelled" in str(rows[-1]) or not round.answer.calls
+            assert "the turn was cancelled" in str(kept[-1]) or not round.answer.calls
     assert texts == ["Let me see.", "It is there."]
 
 

@@ -13,7 +13,7 @@ from toolparity import Choice, Response, Stop, Text
 from toolparity.cassettes.scripts import Refuse, ScriptedCall
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
-from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.requests import read_request, write_request
 from toolparity.turns import events as turn_events
 from toolparity.turns.turn import Turn
 
@@ -119,7 +119,8 @@ def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
         async def ask(self, body: Any) -> Any:
             request = read_request(body, wire, provider=self.name)
             if request.tool_choice == ToolChoice("none") and len(self.bodies) < 3:
-                body = playing.write(request, tool_choice=ToolChoice("auto"))
+                request = replace(request, tool_choice=ToolChoice("auto"))
+                body = write_request(request, wire, provider=self.name).body
             async for piece in super().ask(body):
                 yield piece
 

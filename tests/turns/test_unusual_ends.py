@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -169,20 +169,27 @@ def test_continuing_the_conversation_of_a_waiting_turn_keeps_finished_results(wi
 # tasks that are cancelled from inside
 
 
-class CancelsItself(Emulated):
-    """Its task is cancelled during the answer, by its own code."""
+class Interrupted(Emulated):
+    """Runs a function during the answer."""
+
+    def __init__(self, wire: str, function: Callable[[], Any]) -> None:
+        super().__init__(wire, TWO)
+        self._function = function
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         async for piece in super().ask(body):
             yield piece
-            cancel_itself()
-            await asyncio.sleep(0)
+            await self._function()
 
 
 @on_every_wire
 def test_a_provider_that_cancels_its_own_task_counts_as_failed(wire: str) -> None:
+    async def cancel() -> None:
+        cancel_itself()
+        await asyncio.sleep(0)
+
     counting = Counting()
-    turn = Turn(CancelsItself(wire, TWO), counting.tools())
+    turn = Turn(Interrupted(wire, cancel), counting.tools())
     outcome = run(turn)
     assert (outcome.termination, outcome.error.type, counting.ran) == ("provider_failed", "CancelledError", [])
     assert_legal(turn)
@@ -409,19 +416,13 @@ def test_the_message_of_an_exception_can_always_be_encoded(text: str) -> None:
     assert described(ValueError(text)).startswith("ValueError")
 
 
-class AwaitsAFailedFuture(Emulated):
-    """A GeneratorExit from a future passes every coroutine of its task, whatever that catches."""
-
-    async def ask(self, body: Any) -> AsyncIterator[Any]:
-        await asyncio.ensure_future(raising_later(GeneratorExit())())
-        yield b""
-
-
 def test_a_generator_exit_from_a_future_ends_only_its_answer_or_call() -> None:
+    """It passes every coroutine of its task, whatever that catches."""
+
     async def awaits(*_: Any) -> Any:
         return await asyncio.ensure_future(raising_later(GeneratorExit())())
 
-    outcome = run(Turn(AwaitsAFailedFuture("openai.chat", TWO), Counting().tools()))
+    outcome = run(Turn(Interrupted("openai.chat", awaits), Counting().tools()))
     assert outcome.termination == "provider_failed"
     counting = Counting(look=lambda **_: awaits())
     turn = Turn(emulated(), counting.tools(count={"approval": True}), approve=awaits)
