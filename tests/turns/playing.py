@@ -51,6 +51,14 @@ def script(*rounds: Iterable[Part] | Round, tools: Iterable[str] = ("look", "cou
     return scripted(*rounds, tools=tools, **more)
 
 
+#: A turn of three rounds.
+LONG = script(
+    [Say("First."), call("look", at=1), call("count", of="ducks")],
+    [call("post", text="x"), call("look", at=2)],
+    [Say("All done.")],
+)
+
+
 class Emulated(EmulatedProvider):
     """Plays a script, and fails the test if a request is one that the real provider would reject.
 
@@ -158,6 +166,12 @@ def rows(events: Iterable[TurnEvent]) -> list[tuple[int, str, str | None, Any]]:
 def only(events: Iterable[TurnEvent], kind: type[_T]) -> list[_T]:
     """The events of a type."""
     return [event for event in events if isinstance(event, kind)]
+
+
+def finished(turn: Turn, message: Any = "Go.") -> Turn:
+    """Run a turn, and return it."""
+    at_once(turn.run(message))
+    return turn
 
 
 async def play(

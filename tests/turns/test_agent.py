@@ -83,7 +83,7 @@ def test_the_system_prompt_of_each_turn_replaces_that_of_the_turn_before(wire: s
     assert fourth == ["You know towns.", "A.", "B.", "C.", "D."]
 
 
-def test_a_separate_turn_continues_with_the_instructions_and_not_with_the_output_of_the_turn_before() -> None:
+def test_a_turn_continues_with_the_instructions_and_a_system_message_but_not_the_output_of_the_turn_before() -> None:
     provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B."), Round([Say("3")], "C.")))
     first = at_once(Turn(provider, instructions="You know towns.", output=int).run("A."))
     stored = outcome_of(states.load(states.dump(first.state)))
@@ -92,8 +92,6 @@ def test_a_separate_turn_continues_with_the_instructions_and_not_with_the_output
     assert texts(provider.asked(1)) == ["You know towns.", "A.", "B."]
     assert texts(provider.asked(2)) == ["You know boats.", "A.", "B.", "C."]
 
-
-def test_a_system_message_of_the_prompt_is_kept() -> None:
     provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B.")))
     conversation = Agent(provider, instructions="You know towns.").conversation()
     prompt = [{"role": "system", "content": "You know towns."}, {"role": "user", "content": "A."}]

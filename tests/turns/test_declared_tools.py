@@ -28,8 +28,9 @@ from toolparity.turns.machine import state as states
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.tool_adapter import ToolAdapter
 
+from . import playing
 from .executing import as_sent, asked, ran, texts
-from .playing import Emulated, RecordingObserver, Say, assert_legal, at_once, call, on_every_wire, rows, script
+from .playing import Emulated, Say, at_once, call, finished, script
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
@@ -359,28 +360,26 @@ def result_of(turn: Turn) -> str:
     return part.text
 
 
-@on_every_wire
+@playing.on_every_wire
 def test_every_wire_gets_definitions_that_it_accepts_and_the_tool_its_own_arguments(wire: str) -> None:
     """Also of a tool without a schema and with an unsupported name, and of one that takes a text."""
     free = Tool(name="free", function=lambda text: text, kind="custom")
     tools = Tools([measuring(), Tool(name="crm.listInvoices", function=lambda: None), free])
-    recorder = RecordingObserver()
-    turn = Turn(emulated(wire, measuring()), tools, observers=[recorder])
-    at_once(turn.run("Go."))
+    recorder = playing.RecordingObserver()
+    turn = finished(Turn(emulated(wire, measuring()), tools, observers=[recorder]))
     assert result_of(turn) == "5 cm"
     [block] = [block for block in turn.state.rounds[0].ai_response_content if isinstance(block, ToolCall)]
     assert (block.arguments, turn.state.request.tools) == (ARGUMENTS, tools.declared())
-    [row] = [row for row in rows(recorder.events) if row[1] == "tool_use"]
+    [row] = [row for row in playing.rows(recorder.events) if row[1] == "tool_use"]
     assert row[3]["input"] == ARGUMENTS
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 def test_the_provider_gets_its_call_back_as_it_made_it() -> None:
     text = '{ "größe": 5,  "unit": null }'
     spaced = ScriptedCall("measure", arguments_text=text)
     provider = Emulated("openai.chat", script([spaced], [Say("Done.")], tools=["measure"]))
-    turn = Turn(provider, [measuring()])
-    at_once(turn.run("Go."))
+    turn = finished(Turn(provider, [measuring()]))
     assert result_of(turn) == "5 cm"
     assert provider.bodies[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == text
 
@@ -390,8 +389,7 @@ def test_a_turn_that_continues_with_another_provider_adapts_its_tools_and_its_hi
     first: str, second: str
 ) -> None:
     waits = measuring(approval=True)
-    turn = Turn(emulated(first, waits), [waits])
-    at_once(turn.run("Go."))
+    turn = finished(Turn(emulated(first, waits), [waits]))
     [waiting] = turn.outcome.waiting
     assert waiting.arguments == ARGUMENTS
     provider = Emulated(second, script([call("measure")], [Say("Done.")], tools=["measure"]))
@@ -406,8 +404,7 @@ def test_a_turn_that_continues_with_another_provider_adapts_its_tools_and_its_hi
 
 def test_the_rule_of_approval_the_approver_and_the_caller_get_the_declared_arguments() -> None:
     elsewhere = replace(measuring(), function=None)
-    turn = Turn(emulated("anthropic.messages", elsewhere), [elsewhere])
-    at_once(turn.run("Go."))
+    turn = finished(Turn(emulated("anthropic.messages", elsewhere), [elsewhere]))
     assert [waiting.arguments for waiting in turn.outcome.waiting] == [ARGUMENTS]
     seen: list[Any] = []
 

@@ -20,7 +20,7 @@ from toolparity.turns.events import TurnBlockStop
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.turn import Turn
 
-from .playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, script
+from .playing import Counting, Emulated, Say, at_once, call, finished, on_every_wire, only, play, script
 from .test_parity import Recorded
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
@@ -28,8 +28,7 @@ ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 
 def response_of(wire: str, *parts: Any) -> Response:
     """A model's answer on a wire."""
-    turn = Turn(Emulated(wire, script(list(parts), [Say("Done.")])), Counting().tools())
-    at_once(turn.run("Go."))
+    turn = finished(Turn(Emulated(wire, script(list(parts), [Say("Done.")])), Counting().tools()))
     answer = turn.state.rounds[0].answer
     assert answer is not None
     return answer

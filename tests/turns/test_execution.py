@@ -20,7 +20,7 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.turn import Turn
 
 from .executing import asked, raising, raising_later, ran, texts, tool
-from .playing import Emulated, Say, at_once, call, script
+from .playing import Emulated, Say, at_once, call, finished, script
 
 # concurrency
 
@@ -65,8 +65,7 @@ def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
 
     tools = [tool(logging(name), name) for name in "abc"]
     played = script([call("c"), call("a"), call("b")], [Say("Done.")], tools="abc")
-    turn = Turn(Emulated("openai.chat", played), tools, policy="batch")
-    at_once(turn.run("Go."))
+    turn = finished(Turn(Emulated("openai.chat", played), tools, policy="batch"))
     assert log == ["c begins", "c ends", "a begins", "a ends", "b begins", "b ends"]
     assert [result.name for result in turn.state.rounds[0].tool_results] == ["c", "a", "b"]
 

@@ -23,39 +23,17 @@ from toolparity.turns.testing import TOOL_FAULTS, FaultyTools
 
 from . import playing
 from .executing import OUTCOMES
-from .playing import (
-    WIRES,
-    Counting,
-    Emulated,
-    Fault,
-    Round,
-    Say,
-    assert_legal,
-    at_once,
-    call,
-    on_every_wire,
-    only,
-    play,
-    results,
-    script,
-)
-
-LONG = script(
-    [Say("First."), call("look", at=1), call("count", of="ducks")],
-    [call("post", text="x"), call("look", at=2)],
-    [Say("All done.")],
-)
+from .playing import Counting, Emulated, Say, at_once, call, on_every_wire, only, play, results, script
 
 
 @pytest.mark.thorough(keep=2, per="{fault}")
 @pytest.mark.parametrize("fault", TOOL_FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", playing.WIRES)
 def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str, tool: str, fault: str) -> None:
     """003, Testing Approach: failures are injected into every tool."""
     tools = FaultyTools(Counting().tools(**{tool: {"timeout": 0.02}}), {tool: TOOL_FAULTS[fault]})
-    turn = Turn(Emulated(wire, LONG), tools, executor=Executor(tools, grace=0.01))
-    at_once(turn.run("Go."))
+    turn = playing.finished(Turn(Emulated(wire, playing.LONG), tools, executor=Executor(tools, grace=0.01)))
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "All done.")
     calls = [call_state for round in turn.state.rounds for call_state in round.calls]
     assert [call_state.outcome for call_state in calls] == [
@@ -70,12 +48,12 @@ def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str
 @pytest.mark.thorough(keep=1, per="{number}/{after}")
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", playing.WIRES)
 def test_a_provider_error_in_any_round_ends_the_turn_without_running_its_calls(
     wire: str, number: int, after: int
 ) -> None:
     counting = Counting()
-    provider = Emulated(wire, LONG, fails={number: ConnectionError("gone")}, after=after)
+    provider = Emulated(wire, playing.LONG, fails={number: ConnectionError("gone")}, after=after)
     turn = Turn(provider, counting.tools())
     events = at_once(playing.play(turn))
     assert turn.outcome.termination == "provider_failed"
@@ -93,9 +71,9 @@ def test_a_provider_error_in_any_round_ends_the_turn_without_running_its_calls(
 
 @pytest.mark.thorough(keep=2, per="{kind}")
 @pytest.mark.parametrize("kind", ["cut", "reset", "server_error", "overloaded"])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", playing.WIRES)
 def test_a_stream_that_breaks_after_a_call_runs_no_calls(wire: str, kind: Any) -> None:
-    broken = Round([Say("Wait."), call("look", at=1), call("count")], fault=Fault(kind, after=2))
+    broken = playing.Round([Say("Wait."), call("look", at=1), call("count")], fault=playing.Fault(kind, after=2))
     counting = Counting()
     turn = Turn(Emulated(wire, script(broken)), counting.tools(), backoff=None)
     events = at_once(playing.play(turn))
@@ -113,8 +91,7 @@ def test_a_provider_that_sends_no_or_invalid_data_ends_the_turn() -> None:
                 yield sent
 
     for sent in (None, b"", b"<html>502 Bad Gateway</html>", b"data: {oops\n\n", b'{"a": 1}'):
-        turn = Turn(Sends())
-        at_once(turn.run("Go."))
+        turn = playing.finished(Turn(Sends()))
         assert turn.outcome.termination in ("provider_failed", "incomplete"), sent
         assert turn.outcome.text != ""
         playing.assert_legal(turn)
@@ -133,7 +110,7 @@ def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str)
                 if self.left < 0:
                     raise OSError("the disk is full")
 
-        provider = Emulated(wire, LONG)
+        provider = Emulated(wire, playing.LONG)
         turn = Turn(provider, counting.tools(), observers=[Full()])
         with pytest.raises(OSError, match="the disk is full"):
             at_once(turn.run("Go."))
@@ -180,7 +157,7 @@ def test_an_acknowledgement_precedes_all_calls() -> None:
         return "Sure: " + " and ".join(hints_of(calls, tools))
 
     tools = Counting().tools(look={"waiting_hint": "looking"}, count={"waiting_hint": "counting"})
-    events = at_once(playing.play(Turn(Emulated("openai.chat", LONG), tools, acknowledge=hints)))
+    events = at_once(playing.play(Turn(Emulated("openai.chat", playing.LONG), tools, acknowledge=hints)))
     (first, second) = only(events, turn_events.Acknowledged)
     assert (first.text, first.spoken) == ("First.", True)  # the model's own text beside its calls
     assert (second.text, second.spoken) == ("Sure: looking", False)
@@ -273,7 +250,7 @@ def test_a_failed_tool_is_replaced_in_a_plain_turn_and_the_result_names_both(wir
     [noted] = only(played, Noted)
     assert (noted.note, noted.data["tool"]) == ("fallback", "outline")
     assert noted.data["call"] == turn.state.rounds[0].calls[0].id
-    assert_legal(turn)
+    playing.assert_legal(turn)
 
 
 async def hang(course: str) -> str:
@@ -304,7 +281,7 @@ def test_a_call_that_fails_is_replaced_unless_it_was_wrong_or_the_fallback_canno
     assert turn.state.rounds[0].calls[0].outcome == "invalid_arguments" or "arguments" not in options
 
 
-def test_the_note_of_a_chain_names_each_failure_in_order() -> None:
+def test_the_note_of_a_chain_names_each_failure_in_order_and_each_fallback_must_be_declared() -> None:
     def second(course: str) -> str:
         raise ConnectionError("the mirror is down")
 
@@ -316,10 +293,6 @@ def test_the_note_of_a_chain_names_each_failure_in_order() -> None:
     whys += ". second, tried in its place, failed: Tool 'second' failed: ConnectionError: the mirror is down"
     assert result_text(turn).startswith(f"[search failed: {whys}. outline(")
     assert noted.data["why"] == whys
-
-
-def test_an_invalid_fallback_is_an_error_of_the_turn() -> None:
-    provider = Emulated("openai.chat", script([Say("Hi.")]))
     with pytest.raises(InvalidTool, match="search: its fallback 'outline' is not declared"):
         Turn(provider, [Tool.of(search, fallback="outline")])
     Turn(provider, executor=Executor(Tools([Tool.of(search, fallback="outline")])))  # it ignores fallbacks
@@ -387,8 +360,7 @@ def test_a_fallback_that_was_interrupted_is_not_run_again_in_another_process() -
             kept.append(dump(turn.state))  # as a process that ends here leaves it
 
     at_once(play(turn, None, react))
-    resumed = Turn(Emulated("openai.chat", ONE), elsewhere(counting), state=load(kept[0]))
-    at_once(resumed.run())
+    resumed = playing.finished(Turn(Emulated("openai.chat", ONE), elsewhere(counting), state=load(kept[0])), None)
     assert counting.names == ["count"]
     assert "whether it took effect is not known" in results(resumed)[0][0]
 

@@ -24,13 +24,7 @@ from toolparity.turns.testing import FaultyTools, Hang
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, Think, at_once, call, only, rows, script
-
-LONG = script(
-    [Say("First."), call("look", at=1), call("count", of="ducks")],
-    [call("post", text="x"), call("look", at=2)],
-    [Say("All done.")],
-)
+from .playing import LONG, WIRES, Counting, Emulated, RecordingObserver, Say, Think, at_once, call, script
 
 
 class Killed(BaseException):
@@ -60,8 +54,9 @@ class Dies(RecordingObserver):
 
 def _whole(wire: str, policy: str) -> tuple[Turn, RecordingObserver]:
     recorder = RecordingObserver()
-    turn = Turn(Emulated(wire, LONG), Counting().tools(), observers=[recorder], policy=policy, id="turn-1")
-    at_once(turn.run("Go."))
+    turn = playing.finished(
+        Turn(Emulated(wire, LONG), Counting().tools(), observers=[recorder], policy=policy, id="turn-1")
+    )
     return turn, recorder
 
 
@@ -94,8 +89,8 @@ def test_a_turn_killed_at_any_point_resumes_and_runs_no_call_twice(wire: str, po
                 unknown += call_state.outcome == "unknown_outcome"
                 assert call_state.outcome in ("returned", "unknown_outcome")
         playing.assert_legal(resumed)
-        block_rows = rows([*killer.events, *after.events])
-        assert [row[:2] for row in block_rows] == [row[:2] for row in rows(log.events)], at
+        block_rows = playing.rows([*killer.events, *after.events])
+        assert [row[:2] for row in block_rows] == [row[:2] for row in playing.rows(log.events)], at
     assert resumptions > points // every // 2
     assert unknown > 0  # some were started without a recorded result
     assert whole.outcome.termination == "natural_completion"
@@ -114,9 +109,9 @@ def test_only_an_idempotent_tool_is_rerun_when_its_outcome_is_unknown() -> None:
         events = at_once(playing.play(turn, None))
         assert len(counting.ran) == runs
         assert turn.state.rounds[0].calls[0].outcome == outcome
-        assert only(events, turn_events.TurnStarted)[0].resumed
+        assert playing.only(events, turn_events.TurnStarted)[0].resumed
         assert turn.outcome.text == "Done."
-        assert [event.attempt for event in only(events, turn_events.CallStarted)] == ([2] if idempotent else [])
+        assert [event.attempt for event in playing.only(events, turn_events.CallStarted)] == ([2] if idempotent else [])
 
 
 def test_a_repeated_round_reports_its_attempt_and_reuses_its_block_numbers() -> None:
@@ -127,17 +122,16 @@ def test_a_repeated_round_reports_its_attempt_and_reuses_its_block_numbers() -> 
     kept = states.load(killer.states[-1])
     assert kept.phase == "asking"
     events = at_once(playing.play(Turn(provider, Counting().tools(), state=kept), None))
-    first = only(events, turn_events.RoundStarted)[0]
+    first = playing.only(events, turn_events.RoundStarted)[0]
     assert (first.round, first.attempt, first.first_block) == (1, 2, 0)
-    assert [row[0] for row in rows(events)] == list(range(10))
+    assert [row[0] for row in playing.rows(events)] == list(range(10))
 
 
 def test_a_turn_can_resume_with_another_provider_and_resuming_a_finished_turn_changes_nothing() -> None:
     _, log = _whole("openai.chat", "all")
     asking = next(s for s in map(states.load, log.states) if s.phase == "asking" and len(s.rounds) == 2)
     second = Emulated("anthropic.messages", LONG)
-    turn = Turn(second, Counting().tools(), state=asking)
-    at_once(turn.run())
+    turn = playing.finished(Turn(second, Counting().tools(), state=asking), None)
     assert (turn.outcome.termination, len(second.bodies)) == ("natural_completion", 2)
     playing.assert_legal(turn)
     resumed = Turn(second, Counting().tools(), state=states.load(states.dump(turn.state)))
@@ -171,8 +165,7 @@ def test_replaying_the_inputs_yields_the_same_states_and_events() -> None:
     for wire in WIRES:
         received: list[Any] = []
         recording = Recording()
-        turn = Turn(Emulated(wire, LONG), Counting().tools(), observers=[recording], limit=1)
-        at_once(turn.run("Go."))
+        turn = playing.finished(Turn(Emulated(wire, LONG), Counting().tools(), observers=[recording], limit=1))
         state = states.TurnState(turn.state.id, wire, turn.state.request, turn.state.settings)
         events: list[Any] = []
         kept: list[bytes] = []
@@ -329,7 +322,7 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
             assert turn.state.termination == "cancelled"
             assert isinstance(round.messages[0], Assistant)
             texts.append(round.answer.choices[0].text)
-            kept = rows(log.events)
+            kept = playing.rows(log.events)
             asked, answered = (
                 [row[3]["tool_use_id"] for row in kept if row[1] == f"tool_{k}"] for k in ("use", "result")
             )
@@ -369,7 +362,7 @@ def test_CANC_02_shown_text_stays_in_the_history_and_an_incomplete_call_is_neith
     assert isinstance(answer, Assistant)
     assert answer.response.text == "Let me see."
     assert (answer.response.calls, counting.ran) == ([], [])
-    stops = only(events, turn_events.TurnBlockStop)
+    stops = playing.only(events, turn_events.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
 

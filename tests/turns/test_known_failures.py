@@ -61,8 +61,7 @@ def test_BATCH_01_BATCH_03_BED_06_DUP_02_EXEC_02_each_call_has_one_result_right_
 ) -> None:
     functions, options, ran, errors = CALLS[case]
     counting = Counting(**functions)
-    turn = Turn(Emulated(wire, THREE), counting.tools(), **options)
-    at_once(turn.run("Go."))
+    turn = playing.finished(Turn(Emulated(wire, THREE), counting.tools(), **options))
     assert counting.names == list(ran)
     assert result_names(turn) == list(NAMES)
     assert [is_error for _, is_error in playing.results(turn)] == errors
@@ -92,8 +91,7 @@ def test_BATCH_02_a_sequential_tool_is_a_barrier_and_other_tools_run_concurrentl
     names = ("a", "b", "alone", "c", "d")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     counting = Counting(**{name: tool(name) for name in names})
-    turn = Turn(Emulated(wire, played), counting.tools(alone={"parallel": False}))
-    at_once(turn.run("Go."))
+    turn = playing.finished(Turn(Emulated(wire, played), counting.tools(alone={"parallel": False})))
     assert counting.names == list(names)
     assert beside["alone"] == ["alone"]
     assert beside["a"] == ["a", "b"]
@@ -108,8 +106,7 @@ def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str
     at_once(lost.run("Go."))
     assert lost.outcome.termination == "provider_failed"
     asking = next(text for text in reversed(log.states) if states.load(text).phase == "asking")
-    again = Turn(Emulated(wire, THREE), counting.tools(), state=states.load(asking))
-    at_once(again.run())
+    again = playing.finished(Turn(Emulated(wire, THREE), counting.tools(), state=states.load(asking)), None)
     assert again.outcome.termination == "natural_completion"
     assert counting.names == ["look", "post", "count"]
     playing.assert_legal(again)
@@ -121,8 +118,7 @@ def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: s
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     tools = Tools(Tool(name=name) for name in names)
     provider = Emulated(wire, played)
-    turn = Turn(provider, tools)
-    at_once(turn.run("Go."))
+    turn = playing.finished(Turn(provider, tools))
     waiting = turn.outcome.waiting
     assert [message.name for message in waiting] == list(names)
     for number in (1, 2, 0):  # in another order than they were asked for
@@ -146,8 +142,7 @@ def test_HALL_01_NAME_06_a_call_of_an_unknown_tool_gets_the_known_names_and_the_
         played.append(script([search, *calls], [Say("Done.")], hosted=["web_search"]))
     for one in played:
         counting = Counting()
-        turn = Turn(Emulated(wire, one), counting.tools())
-        at_once(turn.run(playing.opening(one, wire)))
+        turn = playing.finished(Turn(Emulated(wire, one), counting.tools()), playing.opening(one, wire))
         assert counting.names == ["look"]
         assert result_names(turn) == ["nothing", "look"]
         (unknown, failed), fine = playing.results(turn)

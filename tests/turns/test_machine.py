@@ -14,14 +14,7 @@ from tests.support.thoroughness import is_thorough
 from tests.support.wires import BYTE_WIRES
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import (
-    Assistant,
-    Request,
-    TextPart,
-    ToolDefinition,
-    ToolResult,
-    User,
-)
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition, ToolResult, User
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import TurnMisused

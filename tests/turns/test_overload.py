@@ -31,7 +31,7 @@ from toolparity.turns.retry_after import retry_after
 from toolparity.turns.testing import Status
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, script
+from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, script
 
 TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
 
@@ -72,8 +72,7 @@ def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> Non
 
 def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
     """It has no member `on_all_failed`, and meant that the turn ends."""
-    turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
-    at_once(turn.run("Go."))
+    turn = playing.finished(Turn(Emulated("openai.chat", TWO), Counting().tools()))
     kept = states.dump(turn.state)
     assert states.load(kept).settings.on_all_failed == "continue"
     assert states.load(kept.replace(b'"on_all_failed":"continue"', b"")).settings.on_all_failed == "stop"
@@ -87,7 +86,7 @@ def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
 @pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("kind", [Turn, Coordinator])
 @pytest.mark.parametrize("round", [0, 1])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", playing.WIRES)
 def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wire: str, round: int, kind: Any) -> None:
     recording_sleep, counting = RecordingSleep(), Counting()
     raised = {round + 1: BusyError(503, retry_after_ms="1500"), round + 2: BusyError(529)}

@@ -18,7 +18,7 @@ from toolparity.turns import events as turn_events
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import Counting, Emulated, Round, Say, Think, at_once, call, on_every_wire, only, rows, script
+from .playing import Counting, Emulated, Round, Say, Think, at_once, call, finished, on_every_wire, only, rows, script
 
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks.")])
 
@@ -85,8 +85,7 @@ def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> Non
 
     played = script([call("look", at=1)], [call("look", at=2)], [Say("Done.")])
     provider = Emulated("anthropic.messages", played)
-    turn = Turn(provider, Counting().tools(), prepare=brief, max_rounds=2)
-    at_once(turn.run("Go."))
+    turn = finished(Turn(provider, Counting().tools(), prepare=brief, max_rounds=2))
     assert seen == [1, 3, 5]
     assert [len(body["messages"]) for body in provider.bodies] == [1, 3, 3]
     assert len(turn.state.history()) == 5
@@ -207,8 +206,7 @@ def test_too_many_pauses_end_the_turn() -> None:
             yield Response(self.wire, self.name, "msg", self.model, [choice])
 
     provider = Pauses("anthropic.messages", TWO)
-    turn = Turn(provider)
-    at_once(turn.run("Go."))
+    turn = finished(Turn(provider))
     assert (turn.outcome.termination, turn.outcome.text) == ("incomplete", "1.2.3.4.5.6.7.8.9.")
     assert len(provider.bodies) == turn.state.settings.max_pauses + 1
 

@@ -29,21 +29,8 @@ from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.output import output_type
 
 from .executing import as_sent, asked, ran, texts
-from .playing import WIRES, Emulated, Say, at_once, call, script
-from .typed_functions import (
-    TYPES,
-    Box,
-    Item,
-    Level,
-    Options,
-    Order,
-    Pair,
-    Point,
-    Unit,
-    function_of,
-    same,
-    signatures,
-)
+from .playing import WIRES, Emulated, Say, at_once, call, finished, script
+from .typed_functions import TYPES, Box, Item, Level, Options, Order, Pair, Point, Unit, function_of, same, signatures
 
 
 def forecast(city: str, when: datetime.datetime | None = None, *, unit: Unit = Unit.METRIC, days: int = 3) -> str:
@@ -363,8 +350,7 @@ def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(paramete
         received.clear()
         sent = as_sent(tool, wire, arguments)
         provider = Emulated(wire, script([call("generated", **sent)], [Say("Done.")], tools=["generated"]))
-        turn = Turn(provider, [tool])
-        at_once(turn.run("Go."))
+        turn = finished(Turn(provider, [tool]))
         [result] = turn.state.rounds[0].tool_results
         assert not result.is_error, result
         assert same(received, [expected]), (received, expected)
@@ -451,8 +437,7 @@ def test_a_field_of_pydantic_as_a_default_is_the_default_inside_it() -> None:
     assert tool.parameters["properties"]["town"]["description"] == "The town."
     assert tool.parameters["properties"]["limit"] == {"type": "integer", "minimum": 1, "default": 5}
     rounds = ([call("search", town="Horta")], [call("search", town="Horta", limit=0)], [Say("Done.")])
-    turn = Turn(Emulated("openai.chat", script(*rounds, tools=["search"])), [tool])
-    at_once(turn.run("Go."))
+    turn = finished(Turn(Emulated("openai.chat", script(*rounds, tools=["search"])), [tool]))
     assert received == [("Horta", 5, [])]
     assert [result.is_error for round in turn.state.rounds for result in round.tool_results] == [False, True]
     assert tool.typed is not None

@@ -23,20 +23,9 @@ from toolparity.turns.narration.narrator import Narrator
 from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import ContextBuilder, Coordinator
 
+from . import playing
 from .executing import asked, raising, raising_later, ran, texts, tool
-from .playing import (
-    Counting,
-    Emulated,
-    Say,
-    assert_legal,
-    at_once,
-    call,
-    interrupted,
-    on_every_wire,
-    only,
-    play,
-    script,
-)
+from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
 
 TWO = script([call("look"), call("count")], [Say("Done.")])
 
@@ -131,7 +120,7 @@ def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(polic
             await asyncio.sleep(0)
         return True
 
-    interrupted(turn, how, when)
+    playing.interrupted(turn, how, when)
     assert sorted(item for item in log if "cleaned" in item) == sorted(f"{name} cleaned up" for name in names)
     assert turn.outcome.termination == "cancelled"
 
