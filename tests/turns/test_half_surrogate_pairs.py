@@ -156,7 +156,7 @@ def test_ids_with_lone_surrogates_stay_distinct_and_arguments_keep_their_value(t
         given = ToolResults([ToolResult(id, [TextPart("ok")]) for id in ids])
         encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), answer, given], [ToolDefinition("f")]))
         sent(encoded)
-        _, answered, returned = read_request(encoded.body, target).messages  # type: ignore[misc]
+        _, answered, returned = read_request(encoded.body, target).messages
         calls = answered.response.calls  # type: ignore[union-attr]
         if not arguments:
             assert [encoded.ids[call.id] for call in calls] == ids

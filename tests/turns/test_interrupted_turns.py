@@ -247,6 +247,8 @@ def count_events(wire: str) -> int:
 @pytest.mark.parametrize("how", ["leaves", "cancels the task"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_interrupted_at_any_event_leaves_a_legal_history_and_no_running_task(wire: str, how: str) -> None:
+    task: Any = None
+
     class Interrupting(RecordingObserver):
         async def event(self, event: Any) -> None:
             await super().event(event)
@@ -265,7 +267,6 @@ def test_a_turn_interrupted_at_any_event_leaves_a_legal_history_and_no_running_t
         await asyncio.wait([task])
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    task: Any = None
     for at in range(0, count_events(wire) - 1, 1 if how == "leaves" else 3):
         log, provider = Interrupting(), Emulated(wire, TWO)
         turn = Turn(provider, Counting().tools(), observers=[log])
@@ -305,7 +306,8 @@ def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_re
     played = script([Say("Let me see."), call("look", at=1)], [Say("It is there.")])
     texts: list[str] = []
     for at in range(count_events(wire)):
-        log, seen = RecordingObserver(), []
+        log = RecordingObserver()
+        seen: list[Any] = []
         turn = Turn(Emulated(wire, played), Counting().tools(), observers=[log])
 
         async def when(event: Any, seen: list[Any] = seen, at: int = at) -> bool:

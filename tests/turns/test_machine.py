@@ -177,11 +177,11 @@ def _input(random: Random, state: states.TurnState) -> Any:
     kind = random.random()
     if kind < 0.1:
         id = random.choice(ids)
-        calls = [inputs.CallStarting(id), done(id), inputs.CallDecided(id, True), supplied(id), random.choice(BLOCKS)]
+        one: list[Any] = [inputs.CallStarting(id), done(id), inputs.CallDecided(id, True), supplied(id)]
         revised = inputs.ReviseRound([done(id).result], random.choice([None, "Note."]))
         note = inputs.AddNote(1, "note", {}, keep=random.random() < 0.5)
         others = inputs.AnswerReceived(_answer(random)), inputs.AcknowledgementReady("Sure."), inputs.Begin()
-        return random.choice([*calls, inputs.CallProgressed(id, 1), revised, note, *others])
+        return random.choice([*one, random.choice(BLOCKS), inputs.CallProgressed(id, 1), revised, note, *others])
     if kind < 0.16:
         return inputs.Resume(random.sample(ids, 1))
     if kind < 0.18:

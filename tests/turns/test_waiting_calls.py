@@ -403,6 +403,8 @@ def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str)
 def test_a_supplied_result_is_kept_if_the_next_run_is_interrupted(cancels: bool) -> None:
     """The run is cancelled while the log writes that the turn is resumed, or cancelled."""
 
+    running: Any = None
+
     class Interrupting(RecordingObserver):
         async def event(self, event: Any) -> None:
             await super().event(event)
@@ -415,7 +417,6 @@ def test_a_supplied_result_is_kept_if_the_next_run_is_interrupted(cancels: bool)
         running = asyncio.create_task(resumed.run())
         await asyncio.wait([running])
 
-    running: Any = None
     turn, _, _ = waiting_elsewhere()
     log = Interrupting()
     resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
