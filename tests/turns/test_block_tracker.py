@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.normalizer.recorded.rows import rows as recorded_rows
 from tests.turns import playing
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
@@ -90,6 +92,22 @@ def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: 
             assert_blocks_match(*track(decoder, pieces))
             checked += 1
     assert checked > 60
+
+
+@on_every_wire
+def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recordings: Path) -> None:
+    checked = 0
+    for recorded in recorded_rows(recordings, wire):
+        if not recorded.stream or recorded.failed:
+            continue
+        pieces = recorded.messages if recorded.frames is not None else [recorded.data]
+        try:
+            inputs, response = track(StreamDecoder(wire, provider=recorded.provider), pieces)
+        except ValueError:
+            continue  # not a stream of this wire
+        assert_blocks_match(inputs, response)
+        checked += 1
+    assert checked >= (4 if wire == "google.interactions" else 6)
 
 
 def test_a_text_whose_last_event_lacks_its_end_is_shown_completely() -> None:

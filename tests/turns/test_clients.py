@@ -153,8 +153,9 @@ def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> N
     assert (piece.error.status, piece.error.retryable, demanded(piece)) == (429, True, 9.0)
 
 
+@pytest.mark.thorough(keep=3, per="{fault}")
 @pytest.mark.parametrize("fault", ["overloaded", "reset"])
-@on_every_wire
+@pytest.mark.parametrize("wire", WIRES)
 def test_an_answer_that_breaks_off_is_reported(wire: str, fault: Any) -> None:
     async def listen(provider: SdkClient) -> tuple[Response, str | None]:
         pieces, raised = [], None

@@ -27,7 +27,7 @@ from toolparity.turns.machine.table import step
 from toolparity.turns.orchestration import Coordinator, Limits
 from toolparity.turns.orchestration.notes import RetryNote, note_of
 from toolparity.turns.orchestration.recording import record, replay
-from toolparity.turns.retry_after import retry_after
+from toolparity.turns.retry_after import demanded, retry_after
 from toolparity.turns.testing import Status
 
 from . import playing
@@ -265,6 +265,8 @@ NOW = 1_800_000_000.0
 )
 def test_retry_after_reads_every_form_of_the_headers(headers: Any, seconds: float | None) -> None:
     assert retry_after(headers, now=lambda: NOW) == seconds
+    error: Any = SimpleNamespace(trailing_metadata=lambda: (("retry-after", "4"),))  # as gRPC raises it
+    assert demanded(error) == 4.0
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))

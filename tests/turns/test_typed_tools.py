@@ -193,7 +193,7 @@ def test_only_a_schema_derived_from_the_function_converts_arguments_also_in_a_co
 def test_a_function_gets_the_call_context_and_the_injected_object_which_the_model_cannot_pass() -> None:
     progress: list[Any] = []
 
-    def sell(what: str, shop: Injected[Shop], call: CallContext, **rest: str) -> str:
+    def sell(what: str, shop: Injected[Any], call: CallContext, **rest: str) -> str:
         assert call is current_call.get()
         call.progress({"done": what})
         return f"{shop.name} {what} {call.call_id} {call.turn} {call.round} {len(call.key)}"
