@@ -113,6 +113,7 @@ def servers() -> Iterator[Servers]:
         yield up
 
 
+@pytest.mark.thorough(keep=len(SURFACE_NAMES))
 @pytest.mark.parametrize("name", SURFACE_NAMES)
 def test_a_client_yields_the_chunks_of_the_wire_in_consecutive_event_loops(servers: Servers, name: str) -> None:
     provider = reach(servers, name)
@@ -153,7 +154,7 @@ def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> N
     assert (piece.error.status, piece.error.retryable, demanded(piece)) == (429, True, 9.0)
 
 
-@pytest.mark.thorough(keep=3, per="{fault}")
+@pytest.mark.thorough(keep=1, per="{fault}/{wire}")
 @pytest.mark.parametrize("fault", ["overloaded", "reset"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_answer_that_breaks_off_is_reported(wire: str, fault: Any) -> None:
