@@ -123,13 +123,6 @@ def filled_with(text: str) -> Run:
     return replace(made, scenarios=[replace(made.scenarios[0], title=text, guards=[text])])
 
 
-def test_invisible_characters_are_written_out() -> None:
-    for name, text in HOSTILE.items():
-        made = filled_with(text)
-        raw = page(made, before=made, earlier=[made])
-        assert [c for c in raw if not c.isprintable() and c != "\n"] == [], name
-
-
 def test_long_texts_are_cut_and_the_page_says_so() -> None:
     made = filled_with("long " * 200_000)
     text = page(made, before=made, earlier=[made])

@@ -108,14 +108,3 @@ def test_a_known_bad_subject_that_survives_is_a_failure() -> None:
     assert {test.get("name"): len(test) for test in root.iter("testcase")} == {"killed": 0, "alive": 1}
     (failure,) = root.iter("failure")
     assert failure.get("message") == "stop does not fail it: It lies."
-
-
-def test_the_schema_refuses_other_values_elements_and_attributes() -> None:
-    good = junit.render(Report(run(result(verdict("fail")))))
-    for old, new in (
-        (b'tests="1"', b'tests="one"'),
-        (b"</failure>", b"</failure><error message='' type=''/>"),
-        (b"<testcase name=", b"<testcase id="),
-    ):
-        assert old in good
-        assert not SCHEMA.is_valid(good.replace(old, new, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 
 from tests.support.published import unpacked
 from toolparity.conformance.cli import publish
-from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS, SUMMARY
+from toolparity.conformance.cli.publish import COMMAND, FOLDER, HISTORY, RESULTS, SUMMARY
 from toolparity.conformance.known_bad import known_bad
+from toolparity.conformance.laws import IDS
 from toolparity.conformance.runner import kill, survival
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.subjects import SUBJECTS, environments
@@ -24,6 +26,8 @@ from .golden import verdict
 
 CHOICE = CaseFilter(scenarios=("parallel-three",), wires=("openai.chat",), modes=("plain",))
 NAMES = ("normalizer", "documented-goclaw")
+#: A test of all published results, or of the histories beside them.
+HISTORIES = pytest.mark.page("reports/published")
 
 
 #: A few of the known-bad subjects. All of them run in other tests.
@@ -101,10 +105,37 @@ def test_no_folder_of_a_person_is_published(made: Run) -> None:
     assert read.verdicts[0].got == "toolparity/reports/published"
 
 
-@pytest.mark.page("reports/published")
-def test_the_published_results_name_no_folder_of_a_person() -> None:
-    # A slash may be escaped in JSON.
-    assert not re.search(rb"/(?:root|home\\?/[a-z]+|Users\\?/[A-Za-z]+|tmp\\?/[a-z]+)\\?/", unpacked())
+@HISTORIES
+def test_the_published_results_and_histories_name_no_folder_of_a_person() -> None:
+    for text in (unpacked(), *(path.read_bytes() for path in (FOLDER / HISTORY).glob("*.json"))):
+        # A slash may be escaped in JSON.
+        assert not re.search(rb"/(?:root|work|home\\?/[a-z]+|Users\\?/[A-Za-z]+|tmp\\?/[a-z]+)\\?/", text)
+
+
+@HISTORIES
+def test_five_histories_are_published_whose_figures_follow_from_their_changes() -> None:
+    paths = sorted((FOLDER / HISTORY).glob("*.json"))
+    assert len(paths) >= 5
+    for path in paths:
+        data = json.loads(path.read_bytes())  # without the code that renders it
+        versions = [version for version in data["versions"] if "cases" in version]
+        assert len(versions) >= 6
+        assert (data["subject"], data["distribution"]) == (path.stem, PEERS[path.stem].distribution)
+        for before, after in pairwise(versions):
+            for law in {*before["laws"], *after["laws"]}:
+                assert law in IDS
+                (old_passed, old), (new_passed, new) = (one["laws"].get(law, (0, 0)) for one in (before, after))
+                steps = [one for one in data["changes"] if (one["law"], one["seen"]) == (law, after["version"])]
+                more = sum(len(one.get(kind, [])) for one in steps for kind in ("broken", "judged"))
+                fewer = sum(len(one.get(kind, [])) for one in steps for kind in ("fixed", "unjudged"))
+                assert (new - new_passed) - (old - old_passed) == more - fewer, (path.stem, law)
+        order = [version["version"] for version in data["versions"]]
+        ran = {version["version"] for version in data["versions"] if "not_tested" not in version}
+        for change in data["changes"]:
+            assert {change["before"], change["after"]} <= ran
+            assert order.index(change["before"]) < order.index(change["after"]) <= order.index(change["seen"])
+            if not change.get("between", 0):
+                assert order.index(change["after"]) == order.index(change["before"]) + 1
 
 
 def test_a_publication_that_is_older_than_the_suite_is_reported(made: Run, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
-from tests.reports import golden, test_browser_evidence, test_versions
+from tests.reports import golden, test_browser_content, test_versions
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html_audit import audited, lost_call, write_traffic
 from tests.support.published import published
@@ -95,7 +95,7 @@ def everything() -> bytes:
 PAGES: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "everything": (lambda folder: everything(), ""),
     "versions": (lambda folder: everything(), "#versions"),
-    "reproduction": (lambda folder: test_browser_evidence.shown(), test_browser_evidence.SHORTEST),
+    "reproduction": (lambda folder: test_browser_content.shown(), test_browser_content.SHORTEST),
     "audit": (lambda folder: audit_page.render(audited(write_traffic(folder / "r.jsonl"))), ""),
     "lost-call": (lambda folder: audit_page.render(audited(lost_call(folder / "r.jsonl"))), ""),
 }
