@@ -92,22 +92,8 @@ def in_message(change: Any) -> gateways.Change:
     return gateways.with_json(changed)
 
 
-def merged(calls: list[Any]) -> list[Any]:
-    first = dict(calls[0], function=dict(calls[0]["function"]))
-    first["function"]["arguments"] = "".join(call["function"]["arguments"] for call in calls)
-    return [first]
-
-
 def without_results(body: Any) -> Any:
     return {**body, "messages": [message for message in body["messages"] if message["role"] != "tool"]}
-
-
-def result_for_another_call(body: Any) -> Any:
-    results = [message for message in body["messages"] if message["role"] == "tool"]
-    contents = [message["content"] for message in results]
-    for message, content in zip(results, contents[::-1], strict=True):
-        message["content"] = content
-    return body
 
 
 def other_ids(body: Any) -> Any:
@@ -117,20 +103,6 @@ def other_ids(body: Any) -> Any:
         if message["role"] == "tool":
             message["tool_call_id"] = message["tool_call_id"][::-1]
     return body
-
-
-def other_arguments(calls: list[Any]) -> list[Any]:
-    return [{**call, "function": {**call["function"], "arguments": "{}"}} for call in calls]
-
-
-def other_stop(body: Any) -> Any:
-    for choice in body.get("choices") or ():
-        choice["finish_reason"] = "stop"
-    return body
-
-
-def without_usage(body: Any) -> Any:
-    return {**body, "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
 
 
 def complete_anyway(message: gateways.Message) -> gateways.Message:
@@ -171,14 +143,12 @@ def without(*names: str) -> dict[str, Any]:
     return asked(lambda body: {name: value for name, value in body.items() if name not in names})
 
 
-def with_tools(change: Any) -> dict[str, Any]:
-    """A gateway that changes the list of tools in each request."""
-    return asked(lambda body: {**body, "tools": change(body["tools"])} if body.get("tools") else body)
+def with_one_tool(body: Any) -> Any:
+    return {**body, "tools": body["tools"][:1]} if body.get("tools") else body
 
 
-def with_system_prompt(text: str) -> dict[str, Any]:
-    """A gateway that adds a system prompt to each conversation."""
-    return asked(lambda body: {**body, "messages": [{"role": "system", "content": text}, *body["messages"]]})
+def with_system_prompt(body: Any) -> Any:
+    return {**body, "messages": [{"role": "system", "content": "You are a pirate."}, *body["messages"]]}
 
 
 def other_thinking(body: Any) -> Any:
@@ -199,47 +169,36 @@ def reply(change: Any) -> dict[str, Any]:
     return {"reply": in_message(change)}
 
 
-def body(**changes: Any) -> dict[str, Any]:
+def changes(**directions: Any) -> dict[str, Any]:
     """A gateway that changes the JSON of each request or reply."""
-    return {direction: gateways.with_json(change) for direction, change in changes.items()}
+    return {direction: gateways.with_json(change) for direction, change in directions.items()}
 
 
-#: Scenario and mode on `openai.chat`, the law that is broken, the effect, and the gateway.
-FAULTS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("parallel-three plain", "conservation", "lost", reply(lambda calls: calls[:1])),
-    ("parallel-three plain", "conservation", "lost", reply(merged)),
-    ("parallel-three plain", "conservation", "duplicated", reply(lambda calls: [*calls, calls[0]])),
-    ("parallel-three plain", "conservation", "duplicated", {"again": True}),
-    ("parallel-three plain", "order", "altered", reply(lambda calls: calls[::-1])),
-    ("parallel-three plain", "arguments", "altered", reply(other_arguments)),
-    ("parallel-three plain", "stop", "misreported", body(reply=other_stop)),
-    ("parallel-three plain", "usage", "misreported", body(reply=without_usage)),
-    ("parallel-three plain", "answered", "malformed", body(request=without_results)),
-    ("parallel-three plain", "answered", "lost", body(request=result_for_another_call)),
-    ("breaks-off-after-a-call stream", "incomplete", "misreported", {"reply": complete_anyway}),
-    ("server-error plain", "incomplete", "misreported", {"reply": good_anyway}),
-    ("parallel-three stream", "incomplete", "misreported", {"cut": in_the_calls}),
-    ("parallel-three plain", "replay", "lost", body(request=other_ids)),
-    ("parallel-three plain", "replay", "lost", without("tools")),
-    ("parallel-three plain", "replay", "lost", with_tools(lambda tools: tools[:1])),
-    ("parallel-three plain", "replay", "altered", without("tool_choice")),
-    ("two-rounds plain", "replay", "lost", without("reasoning_effort")),
-    ("text-only plain", "replay", "lost", without("max_completion_tokens")),
-    ("text-only plain", "replay", "altered", with_system_prompt("You are a pirate.")),
-]
-#: The same on `anthropic.messages`.
-FAULTS_OF_ANTHROPIC: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("single-call plain", "replay", "lost", without("system")),
-    ("thinks-and-answers plain", "replay", "lost", without("thinking")),
-    ("two-signed-thoughts plain", "replay", "altered", body(reply=other_thinking)),
-    ("single-call stream", "conservation", "duplicated", {"reply": end_blocks_twice}),
+#: Surface, scenario and mode, the law that is broken, the effect, and the gateway. Each way of a gateway to break what
+#: passes is here once: the laws themselves are tested with subjects.
+FAULTS: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    (CHAT, "parallel-three plain", "conservation", "lost", reply(lambda calls: calls[:1])),
+    (CHAT, "parallel-three plain", "conservation", "duplicated", {"again": True}),
+    (CHAT, "parallel-three plain", "order", "altered", reply(lambda calls: calls[::-1])),
+    (CHAT, "parallel-three plain", "answered", "malformed", changes(request=without_results)),
+    (CHAT, "breaks-off-after-a-call stream", "incomplete", "misreported", {"reply": complete_anyway}),
+    (CHAT, "server-error plain", "incomplete", "misreported", {"reply": good_anyway}),
+    (CHAT, "parallel-three stream", "incomplete", "misreported", {"cut": in_the_calls}),
+    (CHAT, "parallel-three plain", "replay", "lost", changes(request=other_ids)),
+    (CHAT, "parallel-three plain", "replay", "lost", without("tools")),
+    (CHAT, "parallel-three plain", "replay", "lost", asked(with_one_tool)),
+    (CHAT, "parallel-three plain", "replay", "altered", without("tool_choice")),
+    (CHAT, "two-rounds plain", "replay", "lost", without("reasoning_effort")),
+    (CHAT, "text-only plain", "replay", "lost", without("max_completion_tokens")),
+    (CHAT, "text-only plain", "replay", "altered", asked(with_system_prompt)),
+    (ANTHROPIC, "single-call plain", "replay", "lost", without("system")),
+    (ANTHROPIC, "thinks-and-answers plain", "replay", "lost", without("thinking")),
+    (ANTHROPIC, "two-signed-thoughts plain", "replay", "altered", changes(reply=other_thinking)),
+    (ANTHROPIC, "single-call stream", "conservation", "duplicated", {"reply": end_blocks_twice}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("surface", "case", "law", "effect", "gateway"),
-    [*((CHAT, *fault) for fault in FAULTS), *((ANTHROPIC, *fault) for fault in FAULTS_OF_ANTHROPIC)],
-)
+@pytest.mark.parametrize(("surface", "case", "law", "effect", "gateway"), FAULTS)
 def test_a_gateway_with_a_fault_breaks_the_law_that_is_about_it(
     surface: str, case: str, law: str, effect: str, gateway: dict[str, Any]
 ) -> None:
@@ -319,7 +278,7 @@ def with_cut_texts(body: Any) -> Any:
 #: Fault of a gateway between two wires -> what it does with the client's request, and the scenario that shows it.
 LOSSES: dict[str, tuple[Any, str]] = {
     "drops all tools": (lambda body: {**body, "tools": []}, "single-call"),
-    "drops all tools but the first": (lambda body: {**body, "tools": body.get("tools", [])[:1]}, "parallel-three"),
+    "drops all tools but the first": (with_one_tool, "parallel-three"),
     "drops the system prompt": (without_system_prompt, "single-call"),
     "cuts the texts of the user": (with_cut_texts, "single-call"),
 }
