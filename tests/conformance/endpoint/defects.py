@@ -58,19 +58,6 @@ def _drop_second(parts: list[Part]) -> list[Part]:
     return [part for part in parts if len(calls) < 2 or part is not calls[1]]
 
 
-def _merge_two(parts: list[Part]) -> list[Part]:
-    calls = [part for part in parts if isinstance(part, ScriptedCall)]
-    if len(calls) < 2:
-        return parts
-    merged = replace(calls[0], arguments=None, arguments_text=calls[0].text + calls[1].text)
-    return [merged if part is calls[0] else part for part in parts if part is not calls[1]]
-
-
-def _repeat_last(parts: list[Part]) -> list[Part]:
-    calls = [part for part in parts if isinstance(part, ScriptedCall)]
-    return [*parts, *(replace(call, id="call_again") for call in calls[-1:])]
-
-
 def _as_text(call: ScriptedCall) -> Part:
     text = json_codec.text({"name": call.tool, "arguments": call.arguments})
     return Say(f"<tool_call>\n{text}\n</tool_call>")
@@ -88,12 +75,6 @@ def _mojibake(call: ScriptedCall) -> Part:
 def _without_calls(parts: list[Part]) -> list[Part]:
     kept: list[Part] = [part for part in parts if not isinstance(part, ScriptedCall)]
     return kept or [Say("I will do that.")]
-
-
-def _with_markup(parts: list[Part]) -> list[Part]:
-    return (
-        [Say("I look it up.</tool_call>"), *parts] if any(isinstance(part, ScriptedCall) for part in parts) else parts
-    )
 
 
 # Changes of requests
@@ -157,10 +138,6 @@ def _cut(parts: list[Any]) -> list[Any]:
     return parts[: len(parts) // 2]
 
 
-def _without_done(parts: list[Any]) -> list[Any]:
-    return [part for part in parts if part != b"data: [DONE]\n\n"]
-
-
 def _with_bytes(data: bytes) -> Callable[[list[Any]], list[Any]]:
     return lambda parts: [*parts[:1], data, *parts[1:]]
 
@@ -183,10 +160,6 @@ def _accept(exchange: Exchange) -> Exchange:
     return Exchange(exchange.request, 200, False, [{"object": "chat.completion", "choices": []}])
 
 
-def _error_as_text(exchange: Exchange) -> Exchange:
-    return exchange if exchange.status == 200 else exchange._replace(parts=[b"Bad Request"])
-
-
 def _fail_streams(exchange: Exchange) -> Exchange:
     if not exchange.stream:
         return exchange
@@ -202,21 +175,16 @@ _CHOICE = ("tool_choice", "toolConfig")
 
 DEFECTS: dict[str, Defect] = {
     "drops the second call": Defect("parallel", "three-calls", _drop_second),
-    "merges two calls": Defect("arguments", "three-calls", _merge_two, wires=_TEXTS),
-    "repeats a call": Defect("calls", "one-call", _repeat_last),
     "gives two calls one id": Defect("ids", "three-calls", _each_call(lambda call: replace(call, id="call_1"))),
-    "gives the calls of two rounds one id": Defect("ids", "two-rounds", _each_call(lambda c: replace(c, id="call_0"))),
     "leaves ids out": Defect("ids", "three-calls", reply=_each_object(_no_id), wires=_TEXTS),
     "sends arguments that are not JSON": Defect(
         "arguments", "one-call", _text_of(lambda text: text[:-2]), wires=_TEXTS
     ),
-    "encodes arguments twice": Defect("arguments", "one-call", _text_of(json_codec.text), wires=_TEXTS),
     "breaks the schema": Defect(
         "schema", "one-call", _each_call(lambda call: replace(call, arguments={"room": "cellar", "degrees": "19"}))
     ),
     "alters letters in arguments": Defect("values", "hard-arguments", _each_call(_mojibake)),
     "writes calls as text": Defect("text", "one-call", _each_call(_as_text)),
-    "leaves markup beside a call": Defect("text", "one-call", _with_markup),
     "names an undeclared tool": Defect("declared", "one-call", _each_call(lambda c: replace(c, tool=f"x_{c.tool}"))),
     "calls a similar tool": Defect("calls", "similar-tools", _each_call(lambda c: replace(c, tool="get_order"))),
     "makes no call": Defect("triggered", "one-call", _without_calls),
@@ -224,7 +192,6 @@ DEFECTS: dict[str, Defect] = {
         "triggered", "no-call", lambda parts: [ScriptedCall("send_email", {"to": "a", "text": "4"})]
     ),
     "ignores the tool choice none": Defect("choice", "choice-none", request=_without(*_CHOICE)),
-    "ignores a named tool": Defect("choice", "choice-named", request=_without(*_CHOICE)),
     "ignores the tool choice required": Defect("choice", "choice-required", _without_calls),
     "ignores the ban of parallel calls": Defect(
         "parallel",
@@ -235,7 +202,6 @@ DEFECTS: dict[str, Defect] = {
     ),
     "refuses tool results": Defect("history", "one-call", reply=_refuse_results),
     "accepts malformed requests": Defect("refusal", "one-call", reply=_accept, modes=()),
-    "refuses with plain text": Defect("refusal", "one-call", reply=_error_as_text, modes=()),
     "fails in streams": Defect("answered", "one-call", reply=_fail_streams, modes=_STREAM),
     "sends a wrong stop reason": Defect(
         "stop", "one-call", reply=_each_object(_end_turn), wires=(CHAT, ANTHROPIC, GEMINI)
@@ -245,9 +211,6 @@ DEFECTS: dict[str, Defect] = {
         "indexes", "three-calls", reply=_each_object(_index_zero), wires=(CHAT, ANTHROPIC), modes=_STREAM
     ),
     "cuts streams": Defect("stream-end", "one-call", reply=_of_streams(_cut), modes=_STREAM),
-    "leaves the last event out": Defect(
-        "stream-end", "one-call", reply=_of_streams(_without_done), wires=(CHAT,), modes=_STREAM
-    ),
     "writes an error into a stream": Defect(
         "form", "one-call", reply=_of_streams(_with_bytes(b"Internal Server Error\n\n")), modes=_STREAM
     ),

@@ -1,27 +1,39 @@
-"""The upstream's HTTP server: connections that stay open, pipelined and malformed requests, and its stop."""
+"""The upstream: connections that stay open, pipelined and malformed requests, its stop, and interleaved answers."""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
+from grpc import aio
+from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from toolparity.conformance.gateway import upstream
+from toolparity.conformance.cases.traffic import responses
+from toolparity.conformance.gateway import correlation, upstream
 from toolparity.conformance.gateway.upstream import Served
+from toolparity.normalizer.decoder import StreamDecoder
+from toolparity.normalizer.model import Response
 
 PIECES = [b"data: 1\n\n", b"", *(b"data: %d\n\n" % number for number in range(2, 30))]
 REQUEST = b'{"stream": true}'
+
+
+def connected(provider: upstream.Upstream) -> socket.socket:
+    assert provider.servers is not None
+    host, _, port = provider.servers.http_url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
 
 
 @pytest.fixture
 def connection() -> Iterator[socket.socket]:
     """A connection to an upstream that answers every request with `PIECES`."""
     with upstream.running() as provider:
-        assert provider.servers is not None
         provider.every = upstream.Ticket(Served("openai.chat", True, PIECES))
-        host, _, port = provider.servers.http_url.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=10) as client:
+        with connected(provider) as client:
             yield client
 
 
@@ -61,9 +73,7 @@ def test_pipelined_and_divided_requests_are_read(connection: socket.socket) -> N
 
 def test_the_stop_of_the_upstream_ends_open_connections() -> None:
     with upstream.running() as provider:
-        assert provider.servers is not None
-        host, _, port = provider.servers.http_url.removeprefix("http://").partition(":")
-        idle = socket.create_connection((host, int(port)), timeout=10)
+        idle = connected(provider)
         idle.sendall(b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n")
         until(idle, b"}")
     with idle:
@@ -74,3 +84,42 @@ def test_a_malformed_request_gets_400_and_the_end_of_the_connection(connection: 
     connection.sendall(b"what is this?\r\n\r\n")
     assert until(connection, b"}").startswith(b"HTTP/1.1 400 Bad Request")
     assert connection.recv(1) == b""
+
+
+SCENARIOS = ("hundred-and-thirty-at-once", "thirty-at-once")
+
+
+async def _streams(target: str, tokens: dict[str, str]) -> tuple[dict[str, Response], list[str]]:
+    """Read the streams of all tokens at the same time, on one channel. Also return the order of arrival."""
+    arrived: list[str] = []
+    async with aio.insecure_channel(target) as channel:
+        stub = chat_pb2_grpc.ChatStub(channel)
+
+        async def read(scenario: str, token: str) -> tuple[str, Response]:
+            decoder = StreamDecoder("xai.grpc")
+            call = stub.GetCompletionChunk(
+                chat_pb2.GetCompletionsRequest(model="grok-4"), metadata=((correlation.HEADER, token),)
+            )
+            async for chunk in call:
+                arrived.append(scenario)
+                decoder.feed(chunk.SerializeToString())
+            return scenario, decoder.finish()
+
+        return dict(await asyncio.gather(*(read(*pair) for pair in tokens.items()))), arrived
+
+
+def test_answers_that_are_interleaved_on_one_connection_are_each_read_whole() -> None:
+    recorded = {scenario: responses(scenario, "xai.grpc", "stream")[0].pieces for scenario in SCENARIOS}
+    tokens = {scenario: correlation.new_token() for scenario in SCENARIOS}
+    with upstream.running() as provider, ExitStack() as tickets:
+        for scenario, token in tokens.items():
+            tickets.enter_context(provider.ticket(token, upstream.Served("xai.grpc", True, recorded[scenario])))
+        assert provider.servers is not None
+        read, arrived = asyncio.run(_streams(provider.servers.grpc_address, tokens))
+    changes = sum(one != other for one, other in itertools.pairwise(arrived))
+    assert changes > len(SCENARIOS), "the answers arrived one after the other"
+    for scenario, pieces in recorded.items():
+        alone = StreamDecoder("xai.grpc")
+        for piece in pieces:
+            alone.feed(piece)
+        assert read[scenario] == alone.finish(), scenario
