@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -43,20 +46,20 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
-@pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens a page from disk: ``opened(data, "#law=order", size="phone", scheme="dark")``.
+@contextmanager
+def watched(browser: Browser, *own: str, ignored: Callable[[str], bool] = lambda problem: False) -> Iterator[Open]:
+    """Opens pages of a browser: ``opens(address, size="phone", scheme="dark")``.
 
-    At the end of a test none of its pages may have written to the console, or requested anything but itself.
+    At the end none of them may have written to the console, or requested anything but addresses that begin with
+    ``own``. ``ignored``: the problems that a test causes.
     """
     problems: list[str] = []
     contexts = []
+    note = problems.append
 
     def opens(
-        data: bytes, address: str = "", *, size: str = "desktop", scheme: str = "light", scripts: bool = True
+        address: str, *, size: str = "desktop", scheme: str = "light", scripts: bool = True, ready: bool = True
     ) -> Page:
-        path = tmp_path / f"page-{len(contexts)}.html"
-        path.write_bytes(data)
         context = browser.new_context(
             viewport=ViewportSize(width=SIZES[size][0], height=SIZES[size][1]),
             has_touch=size == "phone",
@@ -67,23 +70,31 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(_PATIENCE)
-        page.on("console", lambda message: problems.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: None if _own(request.url) else problems.append(f"request: {request.url}"))
-        page.goto(path.as_uri() + address)
-        if scripts and b'id="data"' in data:
+        page.on("console", lambda message: note(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: note(f"error: {error}"))
+        page.on("dialog", lambda dialog: (note(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: None if request.url.startswith(own) else note(f"request: {request.url}"))
+        page.goto(address)
+        if scripts and ready:
             page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield opens
     for context in contexts:
         context.close()
-    assert problems == []
+    assert [problem for problem in problems if not ignored(problem)] == []
 
 
-def _own(address: str) -> bool:
-    return address.startswith(("file:", "data:", "blob:"))
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Opens a page from disk: ``opened(data, "#law=order", size="phone", scheme="dark")``."""
+    with watched(browser, "file:", "data:", "blob:") as opens:
+
+        def from_disk(data: bytes, address: str = "", **options: Any) -> Page:
+            (path := tmp_path / f"page-{hashlib.sha256(data).hexdigest()}.html").write_bytes(data)
+            return opens(path.as_uri() + address, ready=b'id="data"' in data, **options)
+
+        yield from_disk
 
 
 def axe_findings(page: Page, only: str | None = None, without: Sequence[str] = ()) -> list[str]:

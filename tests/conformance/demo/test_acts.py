@@ -92,28 +92,27 @@ def test_batch_runs_the_calls_one_after_the_other_and_all_at_the_same_time(demo:
     assert demo.events(turn)[-1]["text"] == FINAL
 
 
-def test_a_limit_drops_the_third_call_and_the_model_requests_it_again(demo: Demo) -> None:
-    events, trace = plays(demo, "limit")
-    assert selections(events) == [(2, 1, 0), (1, 0, 0)]
-    assert "the limit is 2" in json.dumps(trace["exchanges"][1]["results"])
-    assert Counter(ran(events)) == {"get_weather": 2, "list_events": 1}
+#: Act, surface -> kept, dropped and rejected calls of each answer, the calls that run, words of the next request.
+SELECTED: dict[tuple[str, str], tuple[list[tuple[int, int, int]], list[str], str]] = {
+    ("limit", "openai.chat"): ([(2, 1, 0), (1, 0, 0)], ["get_weather", "get_weather", "list_events"], "the limit is 2"),
+    ("truncated", "openai.chat"): ([(1, 0, 1), (1, 0, 0)], ["archive_rows", "delete_rows"], "not executed"),
+    **{("server-call", at.name): ([(1, 0, 0)], ["save_note"], "") for at in acts()["server-call"].surfaces},
+}
 
 
-def test_a_truncated_call_is_rejected_and_never_runs(demo: Demo) -> None:
-    events, trace = plays(demo, "truncated")
-    assert (selections(events), ran(events)) == ([(1, 0, 1), (1, 0, 0)], ["archive_rows", "delete_rows"])
+@pytest.mark.parametrize(("act", "surface"), SELECTED)
+def test_calls_beyond_a_limit_truncated_ones_and_those_of_the_server_do_not_run(
+    demo: Demo, act: str, surface: str
+) -> None:
+    selected, running, words = SELECTED[act, surface]
+    events, trace = plays(demo, act, surface=surface)
+    assert (selections(events), sorted(ran(events))) == (selected, running)
     first, second, *_ = trace["exchanges"]
-    assert first["response"]["choices"][0]["stop"]["reason"] == "max_tokens"
-    assert "arguments-truncated" in [finding["code"] for finding in first["findings"]]
-    assert "not executed" in json.dumps(second["results"])
-
-
-@pytest.mark.parametrize("surface", [at.name for at in acts()["server-call"].surfaces])
-def test_a_server_call_is_shown_and_never_runs(demo: Demo, surface: str) -> None:
-    events, trace = plays(demo, "server-call", surface=surface)
-    blocks = [block["type"] for block in trace["exchanges"][0]["response"]["choices"][0]["blocks"]]
-    assert "server_tool_call" in blocks
-    assert ran(events) == ["save_note"]
+    assert words in json.dumps(second["results"])
+    findings = [finding["code"] for finding in first["findings"]]
+    assert ("arguments-truncated" in findings) is (act == "truncated")
+    blocks = [block["type"] for block in first["response"]["choices"][0]["blocks"]]
+    assert ("server_tool_call" in blocks) is (act == "server-call")
 
 
 def test_in_text_mode_the_stream_ends_at_the_second_call(demo: Demo) -> None:

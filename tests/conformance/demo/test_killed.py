@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.conformance.demo.conftest import Reached
-from tests.reports.browser import axe_findings
+from tests.reports.browser import axe_findings, watched
 
 pytestmark = pytest.mark.service("conformance/demo")
 
@@ -73,15 +73,12 @@ def test_the_server_ends_with_the_command(tmp_path: Path) -> None:
 def test_the_page_recovers_by_itself_from_a_killed_server(browser: Browser, tmp_path: Path, way: str) -> None:
     """The button and the signal kill the serving process, which has a successor. The restart is one by hand."""
     log = tmp_path / "turns.db"
-    problems: list[str] = []
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(_PATIENCE)
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    with started(log, 2) as (demo, pid):
+    with (
+        started(log, 2) as (demo, pid),
+        watched(browser, demo.address, ignored=lambda text: any(lost in text for lost in _LOST)) as opens,
+    ):
         server = server_process(demo)
-        page.goto(demo.address + "#killed-server")
+        page = opens(demo.address + "#killed-server")
         calls, state = page.locator(".call"), page.locator(".lane .state")
         expect(calls.nth(0).locator(".outcome")).to_have_text("returned", timeout=_PATIENCE)
         expect(calls.nth(1).locator(".outcome")).to_have_text("running")
@@ -97,11 +94,9 @@ def test_the_page_recovers_by_itself_from_a_killed_server(browser: Browser, tmp_
             events = _recovered(page, demo)
             assert axe_findings(page) == []
             assert server_process(demo) != server
-    context.close()
     expect_no_call_twice(events, 3)
     how = [event["how"] for event in events if event["type"] == "call_finished"]
     assert how == ["returned", "unknown_outcome", "returned"]
-    assert [problem for problem in problems if not any(lost in problem for lost in _LOST)] == []
 
 
 def _recovered(page: Any, demo: Reached) -> list[dict[str, Any]]:

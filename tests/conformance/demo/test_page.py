@@ -64,7 +64,7 @@ def test_the_acknowledgement_is_seen_before_the_results(demo: Demo, opens: Opens
 
 def test_a_connection_that_breaks_is_resumed_and_nothing_is_lost(demo: Demo, opens: Opens) -> None:
     demo.cutter.cuts = [6, 1, 9]
-    page = opens("#chat", cuts=True)
+    page = opens("#chat")
     ask(page, BOTH)
     expect_over(page)
     expect(page.locator(".said").last).to_have_text(TEXT)
