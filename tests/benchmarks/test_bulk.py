@@ -1,4 +1,4 @@
-"""The corpus of the benchmark of bulk work, and how the processes of bulk work collect garbage."""
+"""The benchmarks of bulk work and of the engines: their corpora, and how bulk work collects garbage."""
 
 from __future__ import annotations
 
@@ -10,20 +10,28 @@ from typing import Any
 import pytest
 
 from docs.generate import speed
+from tests.audit.bulk.corpus import EXAMPLES
+from tests.audit.conversations.test_audit import conversation
 from tests.support.optional import package
+from tests.support.traffic import write_rows
+from toolparity.audit.bulk.parallel import audit_paths
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cassettes.workers import rare_collections
 
 pytestmark = pytest.mark.page("benchmarks", "docs/generate/speed.py", "docs/pages/benchmarks.md")
-EXAMPLES = Path(__file__).resolve().parents[2] / "cassettes" / "examples"
-
 bulk: Any = package("benchmarks.bulk", extra="dev")
 bulk_rows: Any = package("benchmarks.bulk_rows", extra="dev")
 bulk_steps: Any = package("benchmarks.bulk_steps", extra="dev")
+engines: Any = package("benchmarks.engines", extra="dev")
 
 
-def test_each_compression_has_every_exchange_as_often_as_asked(tmp_path: Path) -> None:
-    made = bulk.corpus(EXAMPLES, tmp_path)
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    """The corpus of the examples."""
+    return bulk.corpus(EXAMPLES, tmp_path)
+
+
+def test_each_compression_has_every_exchange_as_often_as_asked(made: Any, tmp_path: Path) -> None:
     paths = made.write(tmp_path, 3)
     assert {path.suffix for path in paths} == {".jsonl", ".gz", ".zst"}
     originals = [item for item in read(EXAMPLES) if isinstance(item, Exchange)]
@@ -43,53 +51,36 @@ def test_garbage_is_collected_as_before_after_bulk_work() -> None:
     assert gc.get_threshold() == before
 
 
-def test_every_step_processes_the_whole_corpus(tmp_path: Path) -> None:
-    made = bulk.corpus(EXAMPLES, tmp_path)
+def test_every_step_processes_the_whole_corpus_also_in_several_processes(made: Any) -> None:
     for work, prepare in bulk_steps.STEPS.items():
         prepare(made.block)()
         assert made.block.read_bytes().count(b"\n") == made.exchanges, work
-
-
-def test_a_step_is_measured_in_several_processes(tmp_path: Path) -> None:
-    made = bulk.corpus(EXAMPLES, tmp_path)
     row = bulk_steps.in_memory(made.block, bulk_steps.PLAIN, 2, 0.0)
-    assert row.processes == 2
-    assert row.rate > 0
-    assert row.cpu > 0
+    assert (row.processes, row.rate > 0, row.cpu > 0) == (2, True, True)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".gz", ".zst"])
-def test_rows_are_copied_without_changes(tmp_path: Path, suffix: str) -> None:
-    made = bulk.corpus(EXAMPLES, tmp_path)
-    path = next(path for path in made.write(tmp_path, 2) if path.suffix == suffix)
-    out = BytesIO()
-    bulk_rows.copy(str(path), out)
-    target = tmp_path / "copied.jsonl"
-    target.write_bytes(out.getvalue())
-    copied, originals = (
-        [(item.wire, item.body, item.frames) for item in read(file) if isinstance(item, Exchange)]
-        for file in (target, path)
-    )
-    assert copied == originals
-    assert len(copied) == 2 * made.exchanges
+def test_rows_are_copied_without_changes(made: Any, tmp_path: Path) -> None:
+    target = tmp_path / "copied"
+    for path in made.write(tmp_path, 2):
+        out = BytesIO()
+        bulk_rows.copy(str(path), out)
+        target.with_suffix(".jsonl").write_bytes(out.getvalue())
+        copied, originals = (
+            [(item.wire, item.body, item.frames) for item in read(file) if isinstance(item, Exchange)]
+            for file in (target.with_suffix(".jsonl"), path)
+        )
+        assert copied == originals
+        assert len(copied) == 2 * made.exchanges
 
 
 @pytest.mark.parametrize("command", ["rows", "normalize"])
-def test_a_run_has_its_rate_and_its_memory(tmp_path: Path, command: str) -> None:
-    made = bulk.corpus(EXAMPLES, tmp_path)
+def test_a_run_has_its_rate_and_its_memory(made: Any, tmp_path: Path, command: str) -> None:
     base = {name: bulk_steps.InMemory(name, 1, 1000.0, 1000.0) for name in (bulk_steps.PLAIN, command)}
     found = bulk.run(command, made.write(tmp_path, 1)[1], 1, 1.0, made.exchanges, base)
     assert (found.command, found.compression, found.processes) == (command, "gz", 1)
     assert found.rate == pytest.approx(made.exchanges / found.seconds)
     assert found.goal == pytest.approx(found.rate / 1000)
     assert found.rss
-
-
-def test_a_series_has_the_largest_sample_of_each_period() -> None:
-    mb = 1 << 20
-    assert bulk.series([1 * mb, 5 * mb, 2 * mb, 3 * mb, 4 * mb], 2) == [5, 4]
-    assert bulk.series([7 * mb], 40) == [7]
-    assert bulk.series([], 40) == []
 
 
 def test_the_page_computes_the_costs_of_an_exchange_from_the_steps() -> None:
@@ -104,3 +95,20 @@ def test_the_page_computes_the_costs_of_an_exchange_from_the_steps() -> None:
     assert "80% of plain normalization" in text
     assert "so about 10 workers keep it busy" in text
     assert set(speed.BULK_STEPS) == set(bulk_steps.STEPS)
+
+
+def test_each_repetition_of_the_corpus_has_other_conversations(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "source.jsonl", *conversation("a"), *conversation("b", kept=1))
+    once = audit_paths([str(source)], jobs=1)
+    target = tmp_path / "corpus.jsonl"
+    length, exchanges = engines.corpus(source, target, 5_000)
+    whole = audit_paths([str(target)], jobs=1)
+    assert (length, exchanges) == (target.stat().st_size, whole.exchanges)
+    times = exchanges // once.exchanges
+    assert times > 1
+    figures, expected = (found.conversations.wires["openai.chat"] for found in (whole, once))
+    assert (figures.linked, figures.clean, figures.calls) == (
+        expected.linked * times,
+        expected.clean * times,
+        expected.calls * times,
+    )

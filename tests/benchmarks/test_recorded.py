@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.page("benchmarks", "docs/generate/speed.py", "docs/page
 STREAM = chat_stream("look", "find")
 
 
+def _written(folder: Path, rows: list[Any]) -> Path:
+    with gzip.open(folder / "openai.chat.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(each) + "\n" for each in rows)
+    return folder
+
+
 def _recordings(folder: Path) -> Path:
     rows = [
         row(chat_body("look")),
@@ -28,44 +35,26 @@ def _recordings(folder: Path) -> Path:
         row(STREAM, stream=True),
         row("data: {}\n\n", stream=True),
     ]
-    with gzip.open(folder / "openai.chat.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(each) + "\n" for each in rows)
-    return folder
+    return _written(folder, rows)
 
 
-def test_errors_and_streams_without_an_answer_are_left_out(tmp_path: Path) -> None:
-    found = list(recorded.exchanges(_recordings(tmp_path), "openai.chat"))
-    assert [each.stream for each in found] == [False, True, True]
-
-
-def test_a_stream_comes_in_its_recorded_pieces_or_in_one_event_a_piece(tmp_path: Path) -> None:
-    _, known, unknown = recorded.exchanges(_recordings(tmp_path), "openai.chat")
+def test_a_stream_comes_in_its_recorded_pieces_or_in_one_event_a_piece_and_errors_are_left_out(tmp_path: Path) -> None:
+    body, known, unknown = recorded.exchanges(_recordings(tmp_path), "openai.chat")
+    assert [each.stream for each in (body, known, unknown)] == [False, True, True]
     assert [len(piece) for piece in known.pieces] == [100, len(STREAM) - 100]
     assert b"".join(unknown.pieces).decode() == STREAM
     assert all(piece.count(b"data:") == 1 for piece in unknown.pieces)
+    counts = [("bodies", 1), ("streams", 2), ("streams in recorded pieces", 1)]
+    assert [(each.kind, each.count) for each in recorded.ratios(tmp_path, "openai.chat", 1)] == counts
 
 
-def test_the_ratios_cover_bodies_streams_and_recorded_pieces(tmp_path: Path) -> None:
-    rows = list(recorded.ratios(_recordings(tmp_path), "openai.chat", 1))
-    assert [(each.kind, each.count) for each in rows] == [
-        ("bodies", 1),
-        ("streams", 2),
-        ("streams in recorded pieces", 1),
-    ]
-
-
-def test_the_share_of_the_fast_paths_counts_bodies_and_events(tmp_path: Path) -> None:
+def test_the_share_of_the_fast_paths_is_of_bodies_and_events_that_no_general_reader_parses(tmp_path: Path) -> None:
     bodies, events = fast_paths.shares(_recordings(tmp_path), "openai.chat")
     assert (bodies.kind, bodies.recordings, bodies.total, bodies.percent) == ("bodies", 1, 1, 100)
     assert (events.kind, events.recordings, events.percent) == ("events", 2, 100)
-
-
-def test_what_the_general_readers_parse_does_not_count_as_fast(tmp_path: Path) -> None:
     chunk = 'data: {"choices": [{"index": 0, "delta": {"content": "a"}%s}]}\n\n'
     rows = [row(chunk % "" * 3 + chunk % ', "unheard_of": 1', stream=True), row('{"choices": [], "unheard_of": 1}')]
-    with gzip.open(tmp_path / "openai.chat.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(each) + "\n" for each in rows)
-    bodies, events = fast_paths.shares(tmp_path, "openai.chat")
+    bodies, events = fast_paths.shares(_written(tmp_path, rows), "openai.chat")
     assert (bodies.percent, events.percent) == (0, 75)
 
 
@@ -102,12 +91,9 @@ def test_a_library_whose_program_fails_is_named_with_its_error(monkeypatch: pyte
         peers.times("broken", "{}\n")
 
 
-def test_the_jobs_that_are_counted_read_the_same_calls() -> None:
+def test_the_jobs_that_are_counted_read_the_same_calls_and_write_requests_on_every_wire() -> None:
     jobs = instructions.jobs("openai.chat", instructions.traffic_of("openai.chat"))
     assert len(jobs["body"]().calls) == len(jobs["stream"]().calls) == 3  # type: ignore[attr-defined]
-
-
-def test_requests_are_counted_on_every_wire() -> None:
     for wire in writing.PROVIDERS:
         assert {"request", "request base"} <= instructions.jobs(wire, None).keys()
 
@@ -118,34 +104,17 @@ def test_a_ratio_that_grew_by_more_than_a_tenth_or_is_not_stored_is_reported() -
 
 
 def test_every_step_of_the_renewal_is_a_command_that_writes_its_file(tmp_path: Path) -> None:
+    assert {step.name for step in renew.STEPS} == {path.stem for path in renew.RESULTS.glob("*.json")}
     for step in renew.STEPS:
         command = step.command(Path("recordings"), tmp_path, step.fast)
         assert str(tmp_path / f"{step.name}.json") in command
         module = command[2] if command[2] != "benchmarks" else "benchmarks.__main__"
         shown = subprocess.run([sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True)
         assert step.size in shown.stdout
-
-
-def test_one_step_writes_its_file_into_a_new_folder(tmp_path: Path) -> None:
     into = tmp_path / "new"
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.renew",
-        str(tmp_path),
-        "--fast",
-        "--only",
-        "turns",
-        "--into",
-        str(into),
-    ]
-    subprocess.run(command, capture_output=True, check=True)
+    options = [str(tmp_path), "--fast", "--only", "turns", "--into", str(into)]
+    subprocess.run([sys.executable, "-m", "benchmarks.renew", *options], capture_output=True, check=True)
     assert [path.name for path in into.iterdir()] == ["turns.json"]
-
-
-def test_every_result_file_is_renewed() -> None:
-    files = {path.stem for path in renew.RESULTS.glob("*.json")}
-    assert {step.name for step in renew.STEPS} == files
 
 
 def test_the_spread_is_the_ratio_in_each_fifth_of_the_run() -> None:

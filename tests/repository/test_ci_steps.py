@@ -59,31 +59,22 @@ def test_the_table_is_valid_and_the_plain_tests_run_alone_and_first() -> None:
     assert all(step.budget > 0 for step in steps)
 
 
-def test_a_step_that_could_not_be_run_fails_the_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    step = STEPS["Step"]("lost", "true", 1)
-    names = STEPS["main"].__globals__
-    monkeypatch.setitem(names, "table", lambda: [step])
-    monkeypatch.setitem(names, "all_steps", lambda steps, started: [])
-    monkeypatch.setattr(sys, "argv", ["steps.py"])
-    assert STEPS["main"]() == 1
-    assert "failed: lost" in capsys.readouterr().out
-
-
-def test_how_a_failed_step_ended_is_printed_again_after_all_steps(
+def test_a_failed_step_or_one_that_was_not_run_fails_the_run_and_its_end_is_printed_again(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    step = STEPS["Step"]
+    step, names = STEPS["Step"], STEPS["main"].__globals__
     steps = [step("one", "seq 100; echo why; false", 10), step("two", "echo fine", 10)]
     steps.append(step("aside", "true", 1, beside=True))
-    monkeypatch.setitem(STEPS["main"].__globals__, "table", lambda: steps)
+    monkeypatch.setitem(names, "table", lambda: steps)
     monkeypatch.setattr(sys, "argv", ["steps.py"])
     assert STEPS["main"]() == 1
     _, end = capfdbinary.readouterr().out.split(b"\n== How one ended: exit code 1\n")
     assert end.startswith(b"42\n43\n")
     assert b"\n100\nwhy\n\n== Steps" in end
     assert b"fine" not in end
+    monkeypatch.setitem(names, "all_steps", lambda steps, started: [])
+    assert STEPS["main"]() == 1
+    assert b"failed: aside, one, two" in capfdbinary.readouterr().out
 
 
 def test_an_unknown_step_is_refused_with_the_names() -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from docs.__main__ import NAMES, changed
-from docs.generate import PAGES, ROOT, filled, peers
+from docs.generate import PAGES, ROOT, filled, peers, wire_features
 from tests.support.published import published
+from tests.support.wires import WIRES
 
 _LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|\[[^\]]*\])*\]\((?P<to>[^)\s]+)\)|!\[[^\]]*\]\((?P<image>[^)\s]+)\)")
 #: The page that is made of the published results.
@@ -77,23 +78,32 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_relative_link_leads_to_a_file_and_a_heading() -> None:
-    dead = []
+def test_every_relative_link_leads_to_a_file_and_a_heading_and_every_page_is_linked() -> None:
+    dead, linked = [], set()
     pages = [*ROOT.glob("*.md"), *PAGES.glob("*.md")]
     for page in pages:
         for target in links(page):
             path, _, anchor = target.partition("#")
             file = (page.parent / path).resolve() if path else page
+            linked.add(file)
             if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
                 dead.append(f"{page.relative_to(ROOT)}: {target}")
     assert dead == []
     assert len(pages) > 30
-
-
-def test_every_page_is_linked() -> None:
-    linked = {
-        (page.parent / target.partition("#")[0]).resolve()
-        for page in (*ROOT.glob("*.md"), *PAGES.glob("*.md"))
-        for target in links(page)
-    }
     assert [path.name for path in PAGES.iterdir() if path not in linked] == []
+
+
+# The features of the wires
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_feature_without_a_loss_is_read_back_as_it_was_written(wire: str) -> None:
+    supported = [name for name in wire_features.PROBES if wire_features.cell(name, wire) == "yes"]
+    assert [name for name in supported if not wire_features.kept(name, wire)] == []
+    assert supported
+
+
+def test_each_wire_can_send_its_own_reasoning_back() -> None:
+    """In one of the forms at least; a signature and encrypted reasoning are what providers need back."""
+    own = [name for name, probe in wire_features.PROBES.items() if probe.own]
+    assert [w for w in WIRES if not any(wire_features.cell(name, w) == "yes" for name in own)] == []

@@ -91,28 +91,21 @@ def test_each_source_of_a_page_exists() -> None:
     assert [source for source in sorted(named) if not (selection.ROOT / source).exists()] == []
 
 
-def test_the_plain_run_keeps_some_cases_of_each_group() -> None:
-    class WithWire(Item):
-        def __init__(self, wire: str, number: int) -> None:
-            super().__init__(f"tests/test_x.py::test_y[{wire}-{number}]", thorough=Marker(keep=2, per="{wire}"))
-            self.callspec = type("Callspec", (), {"params": {"wire": wire}})
+def of_wire(wire: str, rest: object, **markers: Marker) -> Item:
+    """A case with the parameters ``wire`` and ``rest``."""
+    item = Item(f"tests/test_x.py::test_y[{wire}-{rest}]", **markers)
+    item.callspec = type("Callspec", (), {"params": {"wire": wire, "rest": rest}})  # type: ignore[attr-defined]
+    return item
 
-    items = [WithWire(wire, number) for wire in ("a", "b") for number in range(5)]
+
+def test_the_plain_run_keeps_some_cases_of_each_group_and_three_wires_of_cases_that_differ_in_it_alone() -> None:
+    items = [of_wire(wire, n, thorough=Marker(keep=2, per="{wire}")) for wire in ("a", "b") for n in range(5)]
     kept = {item.nodeid for item in items} - set(left_out(*items))
     assert [sum(f"[{wire}-" in id for id in kept) for wire in ("a", "b")] == [2, 2]
-
-
-def test_the_plain_run_keeps_three_wires_of_cases_that_differ_in_their_wire_alone() -> None:
-    class WithWire(Item):
-        def __init__(self, wire: str, mode: str, **markers: Marker) -> None:
-            super().__init__(f"tests/test_x.py::test_y[{wire}-{mode}]", **markers)
-            self.callspec = type("Callspec", (), {"params": {"wire": wire, "mode": mode}})
-
-    items = [WithWire(wire, mode) for wire in WIRES for mode in ("plain", "stream")]
+    items = [of_wire(wire, mode) for wire in WIRES for mode in ("plain", "stream")]
     kept = {item.nodeid for item in items} - set(left_out(*items))
     assert [sum(id.endswith(f"-{mode}]") for id in kept) for mode in ("plain", "stream")] == [3, 3]
-    marked = [WithWire(wire, "plain", thorough=Marker(keep=9)) for wire in WIRES]
-    assert left_out(*marked) == []
+    assert left_out(*(of_wire(wire, "plain", thorough=Marker(keep=9)) for wire in WIRES)) == []
 
 
 def test_each_file_is_in_one_lane_and_lanes_have_about_equally_many() -> None:
