@@ -1,4 +1,4 @@
-"""Baselines: an expected failure may fail, and must not pass unnoticed."""
+"""Baselines and releases: an expected or a later failure may fail, and must not pass unnoticed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from click.testing import Result as Ended
+from msgspec.structs import replace
 
 from toolparity.cassettes.cli import exits
+from toolparity.cassettes.errors import InvalidScenario
 from toolparity.cli import main
 from toolparity.conformance.errors import InvalidBaseline
-from toolparity.conformance.runner import baseline
+from toolparity.conformance.runner import baseline, release, status
 from toolparity.conformance.runner.baseline import BaselineEntry, updated_entries
+from toolparity.conformance.runner.release import ReleaseRequirements, read, release_file
 from toolparity.conformance.runner.status import Known, apply
 from toolparity.reports.results import Result, Verdict
 
@@ -21,8 +24,9 @@ def result(outcome: str, mode: str = "plain", law: str = "order", reason: str = 
     return Result("mine", "parallel-three", "openai.chat", mode, "all", [Verdict(law, outcome, reason)])  # type: ignore[arg-type]
 
 
-def outcomes(results: list[Result], *entries: BaselineEntry) -> list[str]:
-    return [verdict.outcome for one in apply(results, Known(expected=list(entries))) for verdict in one.verdicts]
+def outcomes(results: list[Result], *entries: BaselineEntry, known: Known | None = None) -> list[str]:
+    applied = apply(results, known or Known(expected=list(entries)))
+    return [verdict.outcome for one in applied for verdict in one.verdicts]
 
 
 def test_a_failure_is_expected_only_if_an_entry_names_it() -> None:
@@ -112,3 +116,38 @@ def test_the_named_outcomes_decide_the_exit_code_and_are_counted(tmp_path: Path)
         ended = check("--baseline", str(file), *options)
         assert (ended.exit_code, message in ended.stderr) == (code, True), ended.output
         assert ("the run fails on" in ended.stderr) == (code not in (exits.ALL_WELL, exits.USAGE))
+
+
+@pytest.fixture
+def _frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that requires one law of one scenario."""
+    cases = frozenset((("single-call", "openai.chat", "plain"),))
+    monkeypatch.setattr(release, "required", lambda: ReleaseRequirements("0.0.1", frozenset(("conservation",)), cases))
+
+
+def test_the_file_of_the_release_reads_back_and_everything_that_it_requires_exists() -> None:
+    required, now = release.required(), read(release_file())
+    assert required == read(release.FILE.read_text("utf-8"))
+    assert len(required.cases) > 1000
+    assert (now.cases >= required.cases, now.laws >= required.laws) == (True, True)
+    with pytest.raises(InvalidScenario, match=r"release 0\.1\.0 requires .* removed: no-such openai\.chat plain"):
+        read("release 0.1.0\nlaws order\nno-such openai.chat/plain\n")
+    with pytest.raises(InvalidScenario, match="requires cases or laws that were removed: honesty"):
+        read("release 0.1.0\nlaws honesty\n")
+
+
+@pytest.mark.usefixtures("_frozen")
+def test_a_failure_that_the_release_does_not_require_is_new_and_an_expected_one_stays() -> None:
+    first, required = result("fail"), replace(result("fail"), scenario="single-call")
+    both = replace(required, verdicts=[Verdict("conservation", "fail", "why"), Verdict("order", "pass")])
+    now, unreleased = status.known("mine", []), status.known("mine", [], unreleased=True)
+    assert outcomes([first, required, both], known=now) == ["new", "new", "fail", "pass"]
+    assert outcomes([first], known=unreleased) == ["fail"]
+    assert outcomes([result("expected")], known=now) == ["expected"]
+
+
+@pytest.mark.usefixtures("_frozen")
+def test_new_failures_are_reported_and_end_with_0() -> None:
+    ended = check()
+    assert (ended.exit_code, " new" in ended.output.splitlines()[-1]) == (0, True), ended.output
+    assert check("--unreleased").exit_code == 1

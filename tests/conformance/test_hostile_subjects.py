@@ -231,12 +231,8 @@ def test_a_round_or_a_split_that_was_read_is_judged_beside_a_refused_one() -> No
             raise ValueError("one piece")
         return answer
 
-    failed = {
-        law: effect
-        for law, (outcome, effect) in by_law(reading(refuse_one_piece), SEARCHES).items()
-        if outcome == "fail"
-    }
-    assert failed == {"any-split": "refused"}
+    found = by_law(reading(refuse_one_piece), SEARCHES).items()
+    assert [(law, effect) for law, (outcome, effect) in found if outcome == "fail"] == [("any-split", "refused")]
 
 
 @pytest.mark.parametrize("scenario", ["cut-only-call", "breaks-off-after-a-call", "filtered-call"])
@@ -251,11 +247,8 @@ def test_a_loud_refusal_of_an_unfinished_response_keeps_the_laws(scenario: str) 
 
 
 def test_a_subject_that_calls_exit_fails_and_does_not_end_the_run() -> None:
+    case = ROUNDS._replace(surface="openai.chat")
     for method in ("read", "next_request"):
-        judged = (
-            Judge(returns(SystemExit(0), method, tuple(Reference.claims)))
-            .result(ROUNDS._replace(surface="openai.chat"))
-            .verdicts
-        )
+        judged = Judge(returns(SystemExit(0), method, tuple(Reference.claims))).result(case).verdicts
         assert any("SystemExit" in one.reason for one in judged if one.outcome == "fail"), judged
         assert "error" not in {one.outcome for one in judged}
