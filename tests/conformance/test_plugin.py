@@ -88,6 +88,7 @@ def test_a_subject_that_drops_calls_silently_gives_a_red_run_with_the_reason(rep
     assert ended.returncode == 1
     assert f"{REQUIRED_OF_ONE} failed, {FORMS_OF_ONE * (len(POLICIES) - 1)} passed" in ended.stdout
     assert "dropped-warned: lost: 2 of 3 calls were dropped without a warning" in ended.stdout
+    assert "the law:  " in ended.stdout
     assert "again:    toolparity check mine:Subject --scenario parallel-three" in ended.stdout
 
 

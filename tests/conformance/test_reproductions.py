@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import math
@@ -309,27 +308,6 @@ def test_every_implementation_has_code_and_every_law_its_consequences_in_sentenc
 
 def of_library(name: str, law: str = "order") -> Accusation:
     return accused(law, place=(name, "parallel-three", "openai.chat", "plain"))
-
-
-def selected(**options: Any) -> list[Accusation]:
-    defaults = {"names": [], "reasons": False, "number": None, "seed": 1}
-    return confirm.selected(argparse.Namespace(**{**defaults, **options}))
-
-
-def test_a_sample_has_one_of_each_library_in_turn() -> None:
-    found = [of_library(name) for name in "aaaab"]
-    assert sorted(one.result.subject for one in confirm.sample(found, 2, seed=1)) == ["a", "b"]
-    assert len(confirm.sample(found, 60, seed=1)) == 5
-
-
-@pytest.mark.page("reports/published", "docs/generate/confirm.py", "docs/generate/peers.py")
-def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirm, "load", lambda path: published())
-    laws, reasons = selected(), selected(reasons=True)
-    assert {one.result.subject for one in laws} == {one.result.subject for one in reasons}
-    assert len(laws) < len(reasons)
-    assert {one.result.subject for one in selected(names=["litellm"])} == {"litellm"}
-    assert len(selected(number=7)) == 7
 
 
 def test_a_library_that_is_not_installed_is_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

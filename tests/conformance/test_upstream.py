@@ -23,7 +23,6 @@ from tests.support.published import shortest
 from toolparity.cli import main
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cli import upstream as upstream_command
-from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.reproductions import Accusation, accusations, confirmation, upstream
 from toolparity.conformance.reproductions.documentation import STATEMENTS, statement
@@ -299,12 +298,3 @@ def test_results_of_another_run_can_be_named(
     assert run("openai-sdk", CASE, "--results", str(path)).exit_code == 0
     rendered = CliRunner().invoke(main, ["report", str(path), "--badge", "-"])
     assert (rendered.exit_code, rendered.output.startswith("<svg")) == (0, True)
-
-
-@PAGE
-def test_the_published_results_are_found_and_rendered() -> None:
-    """In a separate process, which decodes all of them."""
-    assert upstream_command.PUBLISHED == FOLDER / RESULTS
-    command = [sys.executable, "-m", "toolparity", "report", str(FOLDER / RESULTS), "--badge", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("<svg")

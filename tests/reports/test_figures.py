@@ -19,6 +19,8 @@ from tests.support.published import published_file
 from toolparity.conformance.cli.publish import FOLDER
 from toolparity.reports import formats
 from toolparity.reports.results import BROKEN, Report, Role, Run, SubjectInfo, SubjectReport
+from toolparity.reports.terminal import render
+from toolparity.reports.text import sections
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A test of the publication.
@@ -73,6 +75,7 @@ SHOWN = [
     "bad laws broken 2 applicable 2 pass 0 executed 1 malformed 1 not run 6",
     *("error: 1 verdict", "fail: 5 verdicts", "stale: 1 verdict", "known failure: 6 verdicts", "pass: 1 verdict"),
     "11 cases, 17 verdicts, in 12.3 s",
+    "Reference and deliberately faulty subjects reference This project's own code.",
 ]
 #: The descriptions of its cells.
 TIPS = [
@@ -109,7 +112,22 @@ LINES = [
 ]
 
 
-def test_each_figure_of_page_markdown_and_badge() -> None:
+#: Lines of its report at a terminal, with single spaces.
+PRINTED = [
+    "order 0/3 (1 error) 0/1",
+    "stop 1/3 (2 expected) 0/1 (1 expected)",
+    "mine 2 3 0 1 0 0 1 1 0 0 0 5",
+    "yours 3 2 0 0 1 1 0 0 1 1 1 3",
+    "Reference and deliberately faulty subjects: laws kept, of the cases to which each applies",
+    "bad 2 2 0 1 1 6",
+]
+
+
+def test_each_figure_of_page_markdown_terminal_and_badge() -> None:
+    printed = [
+        " ".join(line.split()) for line in render(sections(Report(mixed())), width=10_000, colour=False).splitlines()
+    ]
+    assert [line for line in PRINTED if line not in printed] == []
     page, markdown, badge = (
         formats.render(name, Report(mixed())).decode() for name in ("html", "markdown", "endpoint")
     )
@@ -130,6 +148,7 @@ def test_each_figure_of_the_kill_matrix_and_of_the_sources() -> None:
     for figures in ("live 2 Recorded", "imported 1 Recorded", "emulated 2 Recorded", "written 1 ", " 4 1 alive: "):
         assert figures in text
     assert "never-stops It never stops. 2 0 Downloads" in text
+    assert "1 of 2 fail the law written for them. Laws that no known-bad subject needs: stop ." in text
 
 
 #: In another process, which decodes all published results: the files of the publication whose figures are not theirs.

@@ -163,19 +163,6 @@ def test_the_headline_names_the_most_severe_problem() -> None:
         assert (found.tone, found.text) == (tone, text)
 
 
-def test_reference_and_faulty_subjects_are_apart_from_the_implementations() -> None:
-    roles: dict[str, results.Role] = {"mine": "implementation", "ours": "reference", "bad": "known-bad"}
-    made = run(
-        *(result(verdict("fail", effect="lost"), subject=name) for name in roles),
-        subjects=[results.SubjectInfo(name, "1", role=role) for name, role in roles.items()],
-    )
-    maps = overview.heat_maps(made, count_verdicts(made))
-    assert [(heat.title, [row.name for row in heat.rows]) for heat in maps] == [
-        ("Implementations", ["mine"]),
-        ("Reference and deliberately faulty subjects", ["ours", "bad"]),
-    ]
-
-
 def test_evidence_is_grouped_by_its_origin_the_best_first() -> None:
     listed = [
         EvidenceSource("a", "emulated", "2025-12-30T00:00:00Z", "openai", "gpt", "openai 3"),
@@ -221,16 +208,6 @@ def test_the_history_lists_all_runs_the_latest_first() -> None:
     text = Read(page(runs[2], before=runs[1], earlier=[runs[0]])).text
     assert text.index("2026-01-03 00:00 UTC (this run)") < text.index("2026-01-02 00:00 UTC 1.2.3")
     assert history.history(Report(runs[2])) is None
-
-
-def test_the_kill_matrix_names_survivors_and_superfluous_laws() -> None:
-    made = run(result(verdict(), verdict("pass", "stop")))
-    dead = Kill("swaps", "order", "It swaps calls.", {"order": 3, "stop": 1})
-    text = Read(page(replace(made, kills=[dead]))).text
-    assert "1 of 1 fail the law written for them. Laws that no known-bad subject needs: stop ." in text
-    text = Read(page(replace(made, kills=[dead, Kill("stays", "stop", "It stays.")]))).text
-    assert "alive: stays" in text
-    assert "Kill matrix" not in Read(page(made)).text
 
 
 def test_the_columns_hold_every_verdict_once() -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from toolparity.reports import markdown
 from toolparity.reports.escape import cut, visible
-from toolparity.reports.results import Kill, LawInfo, Report, Run, SubjectInfo, Traffic, WireExcerpt
+from toolparity.reports.results import Kill, LawInfo, Report, Run, Traffic, WireExcerpt
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
@@ -99,22 +99,6 @@ def test_refusals_are_counted_apart_from_losses_and_the_last_line_counts_everyth
     assert text.splitlines()[-1] == total
     assert "malformed" not in text  # the legend has the effects that occur
     assert text_of(run()).splitlines()[-1] == "0 cases, 0 verdicts in 12.3 s: nothing ran"
-
-
-def test_cases_are_counted_by_subject_and_effect_the_implementations_first() -> None:
-    made = run(
-        result(verdict("fail", effect="lost"), subject="ours"),
-        result(verdict("expected", effect="refused"), subject="mine"),
-        result(verdict(), subject="yours"),
-        subjects=[SubjectInfo("ours", "1", role="reference"), SubjectInfo("mine", "1"), SubjectInfo("yours", "1")],
-    )
-    lines = [" ".join(line) for line in rows(text_of(made))]
-    start = lines.index("subject laws broken applicable pass refused")
-    assert lines[start + 2 : start + 4] == ["mine 1 1 0 1", "yours 0 1 1 0"]
-    assert (
-        lines.index("Reference and deliberately faulty subjects: laws kept, of the cases to which each applies") > start
-    )
-    assert lines[-2] == "1 of 2 implementations breaks a law; 1 of 2 cases pass"
 
 
 def test_a_stale_entry_is_not_called_a_failure() -> None:

@@ -111,23 +111,6 @@ def test_the_page_listens_to_every_event_that_a_turn_can_emit() -> None:
     assert re.findall(r'"(\w+)"', listed) == [str(kind.__struct_config__.tag) for kind in get_args(TurnEvent)]
 
 
-def test_a_hint_of_the_tools_acknowledges_calls_without_text(demo: Demo) -> None:
-    from toolparity.cassettes.scripts import ScriptedCall, scripts
-
-    silent = next(
-        script
-        for script in scripts().values()
-        if script.rounds
-        and len(script.rounds[0].parts) > 1
-        and all(isinstance(part, ScriptedCall) for part in script.rounds[0].parts)
-        and all(offer.waiting_hint for offer in script.tools)
-        and SURFACES["openai.chat"].plays(script)
-    )
-    acknowledged = last(demo.events(demo.starts(silent.ask)), "acknowledged")
-    assert not acknowledged["spoken"]
-    assert any(offer.waiting_hint[1:] in acknowledged["text"] for offer in silent.tools)
-
-
 def test_a_conversation_continues(demo: Demo) -> None:
     from toolparity.cassettes.scripts import scripts
 
