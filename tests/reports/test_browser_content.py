@@ -13,8 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.reports import golden
 from tests.reports.browser import Open, photograph
-from tests.reports.golden import HOSTILE, result, run, verdict
-from tests.reports.made_run import made_run
+from tests.reports.golden import HOSTILE, made_run, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import shell
 from toolparity.reports.reproduction import Reproduction

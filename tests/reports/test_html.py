@@ -14,8 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.reports import golden
-from tests.reports.golden import HOSTILE, result, run, verdict
-from tests.reports.made_run import made_run
+from tests.reports.golden import HOSTILE, made_run, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import columns, embed, history, overview, sources
 from toolparity.reports.results import (

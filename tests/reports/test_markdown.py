@@ -14,8 +14,7 @@ from toolparity.reports.escape import cut, visible
 from toolparity.reports.markdown_budget import code, prose, tagged
 from toolparity.reports.results import EvidenceSource, Kill, LawInfo, Report, Run
 
-from .golden import HOSTILE, golden, result, run, verdict
-from .made_run import made_run
+from .golden import HOSTILE, golden, made_run, result, run, verdict
 
 #: All that the report says in HTML itself.
 OWN = {"details", "summary", "code"}

@@ -18,8 +18,7 @@ from toolparity.reports import results
 from toolparity.reports.compare import Comparison, compare, is_regression
 from toolparity.reports.results import OUTCOMES, EvidenceSource, Result, Run, SubjectInfo, Traffic, Verdict, merge
 
-from .golden import HOSTILE, golden, result, run, verdict
-from .made_run import made_run
+from .golden import HOSTILE, golden, made_run, result, run, verdict
 
 SCHEMA = json.loads((Path(reports.__file__).parent / "results.schema.json").read_text("utf-8"))
 

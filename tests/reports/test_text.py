@@ -10,8 +10,7 @@ from toolparity.reports.results import Kill, LawInfo, Report, Run, Traffic, Wire
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
-from .golden import HOSTILE, golden, result, run, verdict
-from .made_run import made_run
+from .golden import HOSTILE, golden, made_run, result, run, verdict
 
 
 def text_of(made: Run, before: Run | None = None, *, width: int = 10_000, colour: bool = False) -> str:
