@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import sys
 import threading
@@ -22,17 +21,15 @@ from msgspec.structs import replace
 from xai_sdk.chat import user
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from tests.support.thoroughness import is_thorough
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer
-from toolparity.conformance.runner.judge import CaseFilter, Judge
+from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import CallResult, FollowUp, SubjectExchange, loopback
 from toolparity.conformance.subjects import subject as found
 from toolparity.conformance.subjects.http_client_subject import HttpClientSubject
 from toolparity.conformance.subjects.loopback import MOST_REQUESTS
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject_client.mjs"
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 BODY = {"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [CALL]}}]}
 PLAIN = SubjectExchange(wire="openai.chat", provider="openai", stream=False, pieces=[json.dumps(BODY).encode()])
@@ -316,17 +313,3 @@ def test_a_client_that_closes_its_connection_within_a_response_does_not_disturb_
     assert subject.read(long) == subject.read(long) == {"calls": []}
     subject.close()
     assert caplog.records == []
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="the example is for Node, which is not installed")
-def test_the_example_with_a_client_keeps_the_laws_on_ordinary_responses() -> None:
-    subject = found(f"exec:node {EXAMPLE}")
-    try:
-        bench = Judge(subject)
-        scenarios = ("single-call", "parallel-three", "text-only", "overloaded", "breaks-off")
-        choice = CaseFilter(scenarios, policies=() if is_thorough() else ("all",))
-        verdicts = [one for case in choice.cases() for one in bench.result(case).verdicts]
-    finally:
-        subject.close()  # type: ignore[attr-defined]
-    assert [one for one in verdicts if one.outcome in ("fail", "error")] == []
-    assert sum(one.outcome == "pass" for one in verdicts) > 50

@@ -319,14 +319,9 @@ def test_an_npm_that_fails_or_does_not_exist_is_an_error_with_advice(
     assert environments.installed("node-lib") is None
 
 
-def test_the_version_of_node_is_compared_as_numbers(npm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_of_node_is_compared_as_numbers(npm: Path) -> None:
     node = npm.parent / "bin" / "node"
-    for found, range_, enough in (
-        ("v22.15.0", ">=22.15", True),
-        ("v22.9.1", ">=22.15", False),
-        ("v20.20.2", ">=22", False),
-        ("", ">=22", False),
-    ):
-        node.write_text(f"#!/bin/sh\necho {found}\n")
-        assert runtimes._new_enough(str(node), range_) is enough
     assert not runtimes._new_enough(None, ">=22")
+    for found, enough in (("v22.15.0", True), ("v22.9.1", False), ("v20.20.2", False), ("", False)):
+        node.write_text(f"#!/bin/sh\necho {found}\n")
+        assert runtimes._new_enough(str(node), ">=22.15") is enough

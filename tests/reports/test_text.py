@@ -49,20 +49,6 @@ def test_of_many_failures_each_reason_is_shown_before_one_is_repeated() -> None:
     assert "    and 17 more of this kind" in lines
 
 
-def test_failing_laws_are_above_those_that_are_kept() -> None:
-    made = run(
-        result(verdict("pass", "stop"), verdict("fail", "order"), verdict("expected", "usage")),
-        result(verdict("stale", "stop"), verdict("unsupported", "usage"), verdict("error", "order"), subject="yours"),
-    )
-    found = rows(text_of(made))
-    start = found.index(["law", "mine", "yours"])
-    assert found[start + 2 : start + 5] == [
-        ["order", "0/1", "0/1", "(1", "error)"],
-        ["usage", "0/1", "(1", "expected)", "unsupported"],
-        ["stop", "1/1", "1/1", "(1", "stale)"],
-    ]
-
-
 def test_scenarios_with_problems_are_shown_by_surface_the_worst_first() -> None:
     made = run(
         result(verdict("expected"), scenario="known"),

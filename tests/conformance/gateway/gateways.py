@@ -1,6 +1,6 @@
 """Gateways for the tests: a correct one that passes everything on, and the same with one fault each.
 
-They speak one wire. A gateway forwards each request to the upstream; ``request`` and ``reply`` may change what passes.
+They speak one wire. A gateway forwards each request to the upstream.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -34,6 +35,8 @@ class Message(NamedTuple):
 Change = Callable[[Message], Message]
 #: A change of a reply. None closes the connection without a reply.
 Reply = Callable[[Message], Message | None]
+#: After how many bytes of a reply the connection is reset, or None.
+Cut = Callable[[Message], int | None]
 
 
 class Stop(Exception):
@@ -64,20 +67,9 @@ def with_json(change: Callable[[Any], Any]) -> Change:
 
 
 @contextmanager
-def running(
-    upstream: str,
-    request: Change | None = None,
-    reply: Reply | None = None,
-    *,
-    again: bool = False,
-    cut: Callable[[Message], int | None] = lambda reply: None,
-) -> Iterator[str]:
-    """Run a gateway in a thread while the block runs. Yields its URL.
-
-    ``again``: it sends each request twice, and passes the second reply on. ``cut``: after how many bytes of a reply it
-    resets the connection, or None.
-    """
-    gateway = _Gateway(upstream, request, reply, again, cut)
+def running(upstream: str, **faults: Any) -> Iterator[str]:
+    """Run a gateway in a thread while the block runs. Yields its URL. ``faults``: members of `_Gateway`."""
+    gateway = _Gateway(upstream, **faults)
     thread = threading.Thread(target=asyncio.run, args=(gateway.main(),), daemon=True)
     thread.start()
     assert gateway.started.wait(10)
@@ -88,18 +80,18 @@ def running(
         thread.join(10)
 
 
+@dataclass
 class _Gateway:
-    def __init__(
-        self,
-        upstream: str,
-        request: Change | None,
-        reply: Reply | None,
-        again: bool,
-        cut: Callable[[Message], int | None],
-    ) -> None:
-        self._host, _, port = upstream.removeprefix("http://").partition(":")
-        self._port = int(port)
-        self._request, self._reply, self._again, self._cut = request, reply, again, cut
+    """``request``, ``reply``: what they do with what passes. ``again``: each request is sent twice."""
+
+    upstream: str
+    request: Change | None = None
+    reply: Reply | None = None
+    again: bool = False
+    cut: Cut = lambda reply: None
+
+    def __post_init__(self) -> None:
+        self._host, _, self._port = self.upstream.removeprefix("http://").partition(":")
         self._tasks: set[asyncio.Task[None]] = set()
         self.started = threading.Event()
         self.port = 0
@@ -124,19 +116,19 @@ class _Gateway:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             asked = await _read(reader)
-            if self._request is not None:
-                asked = self._request(asked)
-            for _ in range(1 + self._again):
+            if self.request is not None:
+                asked = self.request(asked)
+            for _ in range(1 + self.again):
                 back, out = await asyncio.open_connection(self._host, self._port, limit=1 << 26)
                 out.write(asked.encode())
                 reply = await _read(back)
                 out.close()
-            if self._reply is not None:
-                changed = await asyncio.to_thread(self._reply, reply)
+            if self.reply is not None:
+                changed = await asyncio.to_thread(self.reply, reply)
                 if changed is None:
                     return
                 reply = changed
-            end = self._cut(reply)
+            end = self.cut(reply)
             writer.write(reply.encode() if end is None else reply.encode()[: end - len(reply.body)])
             await writer.drain()
             if end is not None:
