@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,7 +24,6 @@ from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import CallResult, FollowUp, SubjectExchange, loopback
-from toolparity.conformance.subjects import subject as found
 from toolparity.conformance.subjects.http_client_subject import HttpClientSubject
 from toolparity.conformance.subjects.loopback import MOST_REQUESTS
 
@@ -260,45 +257,6 @@ def test_too_many_requests_and_one_that_is_too_large_are_reported(
     monkeypatch.setattr(loopback, "_LARGEST", 1 << 20)
     with pytest.raises(InvalidAnswer, match="the request has more than"):
         client(lambda exchange: {"calls": [], "text": str(fetch(exchange, "x" * (2 << 20)))}).read(PLAIN)
-
-
-def test_a_program_fetches_its_responses_and_one_that_does_not_fails(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    verdicts = {}
-    for kind in ("fetches", "guesses", "hangs"):
-        subject = found(f"exec:{sys.executable} {program} {kind}", timeout=2.0 if kind == "hangs" else 20.0)
-        try:
-            bench = Judge(subject, twice=False)
-            verdicts[kind] = bench.result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
-        finally:
-            subject.close()  # type: ignore[attr-defined]
-    assert {one.outcome for one in verdicts["fetches"]} == {"pass", "unsupported"}
-    assert "the subject sent no request" in verdicts["guesses"][0].reason
-    for part in ("no answer within 2 s", "the subject fetched the response (1 request)"):
-        assert part in verdicts["hangs"][0].reason
-
-
-PROGRAM = """
-import json, sys, time, urllib.request
-
-for line in sys.stdin:
-    exchange = json.loads(line)
-    if exchange["op"] == "hello":
-        given = {"name": "client", "input": "base_url", "wires": ["openai.chat"]}
-    else:
-        assert "pieces" not in exchange
-        calls = []
-        if sys.argv[1] != "guesses":
-            body = json.dumps(exchange["request"]).encode()
-            with urllib.request.urlopen(exchange["base_url"] + "/chat/completions", body) as answer:
-                message = json.load(answer)["choices"][0]["message"]
-            calls = [{"id": call["id"], **call["function"]} for call in message.get("tool_calls") or []]
-        if sys.argv[1] == "hangs":
-            time.sleep(60)
-        given = {"calls": calls}
-    print(json.dumps(given), flush=True)
-"""
 
 
 def test_a_client_that_closes_its_connection_within_a_response_does_not_disturb_the_next(

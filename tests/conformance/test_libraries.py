@@ -207,9 +207,7 @@ def test_an_interrupted_installation_leaves_the_earlier_one_in_use(runtime: Fake
     assert (left(), environments.installed("slow") is None) == ([before], False)
 
 
-def test_an_installation_replaces_the_rest_of_a_killed_one_and_that_of_an_earlier_release(
-    runtime: FakeRuntime,
-) -> None:
+def test_an_installation_replaces_the_rest_of_a_killed_one_and_that_of_an_earlier_release(runtime: FakeRuntime) -> None:
     rest, other = (environments.home() / ".environments" / name for name in ("slow-killed", "slow-agents-abc"))
     old = environments.home() / "slow"
     for folder in (rest, other, old):

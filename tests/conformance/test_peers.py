@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from docs.generate import peers
-from tests.support.published import failures, published
+from tests.support.published import failures
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
@@ -97,11 +97,6 @@ def test_each_entry_is_in_its_baseline_once_and_has_a_reason_in_words() -> None:
         assert not re.search(r"Error|Exception|Traceback|https?:", entry.reason), (name, entry)
     places = [(name, one.check, one.scenario, one.surface, one.mode, one.policy) for name, one in entries()]
     assert len(places) == len(set(places))
-
-
-@PAGE
-def test_the_summary_is_that_of_the_results() -> None:
-    assert publish.summary() == publish.summary_of(published())
 
 
 @PAGE

@@ -6,7 +6,6 @@ import ast
 import json
 import math
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from toolparity.conformance.reproductions.code import Ask
 from toolparity.conformance.reproductions.comparison import confirms
 from toolparity.conformance.reproductions.libraries import LIBRARIES
 from toolparity.conformance.reproductions.output import Output
-from toolparity.conformance.reproductions.running import available, command, run
+from toolparity.conformance.reproductions.running import command, run
 from toolparity.conformance.reproductions.same import same_calls
 from toolparity.conformance.reproductions.script import COLUMNS, LINES
 from toolparity.conformance.reproductions.topics import ENTRIES
@@ -123,15 +122,6 @@ def check(accusation: Accusation, folder: Path, version: str) -> None:
         pytest.skip(f"{accusation.version} is published, and {version} is installed")
     output = run(accusation, folder)
     assert confirms(accusation, output), (accusation.verdict.check, output.values, output.error)
-
-
-@pytest.mark.thorough(keep=2)
-@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.runtime == "python"])
-def test_the_environment_of_a_library_does_not_have_this_project(name: str, tmp_path: Path) -> None:
-    if not available(name):
-        pytest.skip(f"toolparity subjects install {name}")
-    done = subprocess.run([*command(name), "-c", "import toolparity"], cwd=tmp_path, capture_output=True, check=False)
-    assert b"No module named 'toolparity'" in done.stderr
 
 
 def test_the_server_of_a_script_sends_the_status_and_the_type_of_the_response() -> None:

@@ -264,10 +264,7 @@ def test_an_address_that_names_unknown_things_is_reported_and_its_other_filters_
 
 
 def test_nothing_matches_differs_from_nothing_broken_and_from_nothing_judged(opened: Open) -> None:
-    made = run(
-        result(verdict(), verdict("fail", "usage")),
-        result(verdict("unsupported", "stop"), scenario="second"),
-    )
+    made = run(result(verdict(), verdict("fail", "usage")), result(verdict("unsupported", "stop"), scenario="second"))
     page = opened(html(made))
     table: dict[str, str | re.Pattern[str]] = {
         "#q=elsewhere": "No case matches these filters.",

@@ -137,10 +137,7 @@ def test_each_figure_of_page_markdown_terminal_and_badge() -> None:
     assert cells == TIPS
     assert [line for line in LINES if line not in markdown.splitlines()] == []
     shown = json.loads(badge)
-    assert (shown["label"], shown["message"]) == (
-        "tool calls: 2 implementations",
-        "0 of 5 cases pass, stale baseline",
-    )
+    assert (shown["label"], shown["message"]) == ("tool calls: 2 implementations", "0 of 5 cases pass, stale baseline")
 
 
 def test_each_figure_of_the_kill_matrix_and_of_the_sources() -> None:

@@ -17,16 +17,7 @@ from tests.reports import golden
 from tests.reports.golden import HOSTILE, made_run, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import columns, embed, history, overview, sources
-from toolparity.reports.results import (
-    EvidenceSource,
-    Kill,
-    LawInfo,
-    Report,
-    Run,
-    SubjectReport,
-    Traffic,
-    WireExcerpt,
-)
+from toolparity.reports.results import EvidenceSource, Kill, LawInfo, Report, Run, SubjectReport, Traffic, WireExcerpt
 from toolparity.reports.statistics import count_verdicts
 
 

@@ -50,9 +50,4 @@ def test_words_phrases_and_typing_errors_are_found(
     monkeypatch.setattr("sys.argv", ["prose"])
     assert CHECK["main"]() == 1
     found = [line.split(": use ")[0] for line in capsys.readouterr().out.splitlines()]
-    assert found == [
-        "page.md:1: 'in silence'",
-        "page.md:1: 'told'",
-        "page.md:2: 'is no name'",
-        "page.md:2: 'teh'",
-    ]
+    assert found == ["page.md:1: 'in silence'", "page.md:1: 'told'", "page.md:2: 'is no name'", "page.md:2: 'teh'"]

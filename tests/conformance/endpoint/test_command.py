@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 
 from toolparity.cli import main
 
-from .defects import DEFECTS
-from .server import serving_with
+from .defects import DEFECTS, serving_with
 
 pytestmark = pytest.mark.service("conformance/endpoint")
 

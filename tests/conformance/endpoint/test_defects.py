@@ -17,8 +17,7 @@ from toolparity.conformance.endpoint.rates import Rate
 from toolparity.conformance.endpoint.report import Verification
 from toolparity.normalizer.findings import CODES
 
-from .defects import CONSEQUENCES, DEFECTS, WIRES, Defect
-from .server import probe, serving_with
+from .defects import CONSEQUENCES, DEFECTS, WIRES, Defect, probe, serving_with
 
 pytestmark = pytest.mark.service("conformance/endpoint")
 

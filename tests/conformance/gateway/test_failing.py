@@ -67,7 +67,7 @@ def test_a_connection_without_a_reply_in_time_or_at_all_fails_its_case_only(
 @SERVICE
 def test_a_gateway_that_stops_leaves_a_report_in_which_the_rest_are_errors() -> None:
     def stop(reply: Message) -> Message:
-        raise gateways.Stop
+        raise gateways.Halt
 
     ran = checked(stop)
     assert outcomes(ran, "pass") == {"both-files"}

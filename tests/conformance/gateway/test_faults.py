@@ -15,7 +15,7 @@ from toolparity.conformance.gateway.conversation import Route
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.reports.results import Result, Run, Verdict
 
-from . import gateways, translating
+from . import gateways
 
 SCENARIOS = ("single-call", "parallel-three", "two-rounds", "breaks-off-after-a-call", "server-error", "text-only")
 CHAT, ANTHROPIC = "openai.chat", "anthropic.messages"
@@ -43,7 +43,7 @@ def through(
 def translated(surface: str, scenarios: Sequence[str], modes: Sequence[str] = (), change: Any = None) -> Run:
     """The run against a gateway from `openai.chat` to another wire. It is correct without a change."""
     return run_against(
-        lambda servers: translating.running(servers, surface, change), surface, "openai.chat", scenarios, modes
+        lambda servers: gateways.translating(servers, surface, change), surface, "openai.chat", scenarios, modes
     )
 
 

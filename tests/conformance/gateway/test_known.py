@@ -31,7 +31,7 @@ from toolparity.conformance.gateway.known import KNOWN, installation, known_gate
 from toolparity.conformance.gateway.known.form import KnownGateway
 from toolparity.conformance.runner import baseline
 
-from . import gateways, translating
+from . import gateways
 
 SERVICE = pytest.mark.service("conformance/gateway")
 
@@ -213,7 +213,7 @@ def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
     given = commands("Five minutes for your own gateway")
     assert len(given) == 3
     provider = Servers(f"http://127.0.0.1:{port}", f"127.0.0.1:{port + 1}")
-    with translating.running(provider, "anthropic.messages") as url:
+    with gateways.translating(provider, "anthropic.messages") as url:
         for command in given:
             name, *rest = shlex.split(command.replace("http://127.0.0.1:4000", url))
             assert name == "toolparity"
