@@ -1,4 +1,4 @@
-"""The steps of .ci/run: each runs, is measured with all its processes, and is held to its budget."""
+"""The programs of CI: its steps, the fragments of the changelog, and the check of prose."""
 
 from __future__ import annotations
 
@@ -82,3 +82,92 @@ def test_an_unknown_step_is_refused_with_the_names() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "no such step: none; steps: plain tests, install" in ended.stderr
+
+
+CHANGES: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "changes.py"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for folder in ("changes", "turns"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.towncrier.fragment]\nfixed = {}\n")
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path, "turns/turn.py", "Begin")
+    return tmp_path
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+
+
+def commit(root: Path, file: str, message: str) -> list[str]:
+    with (root / file).open("a") as opened:
+        opened.write("changed\n")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", message)
+    found: list[str] = CHANGES["problems"](root)
+    return found
+
+
+def test_a_change_of_the_product_needs_a_fragment_or_a_line_in_its_message(repository: Path) -> None:
+    assert CHANGES["problems"](repository) == []  # the first commit has no parent
+    (problem,) = commit(repository, "turns/turn.py", "Change a turn")
+    assert "without a fragment" in problem
+    assert commit(repository, "turns/turn.py", "Change a turn\n\nChangelog: none") == []
+    assert commit(repository, "README.md", "Change no product") == []
+    (repository / "turns" / "turn.py").write_text("")
+    assert commit(repository, "changes/+turn.fixed.md", "Fix a turn") == []
+    assert commit(repository, "changes/+turn.mended.md", "Fix a turn") == ["changes/+turn.mended.md: not NAME.TYPE.md"]
+
+
+def test_a_branch_is_compared_with_that_from_which_it_was_made(repository: Path) -> None:
+    git(repository, "update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    assert len(commit(repository, "turns/turn.py", "Change a turn")) == 1
+    assert commit(repository, "changes/1.fixed.md", "Add the fragment") == []
+
+
+CHECK: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "prose.py"), run_name="prose")
+SOURCE = '''"""A docstring that is told."""
+told = 1  # a comment that stands
+MESSAGE = f"it was told {told} by nobody"
+KEY = "told"
+BYTES = b"told and stood"
+
+
+def stood():
+    """Another one."""
+'''
+
+
+def test_docstrings_comments_and_messages_are_prose_and_code_is_not() -> None:
+    lines = list(CHECK["of_python"](SOURCE, False))
+    assert [line.number for line in lines] == [1, 2, 3, 9]
+    assert "{told}" not in "".join(line.text for line in lines)
+
+
+def test_names_in_tests_are_prose_and_strings_are_not() -> None:
+    lines = [(line.number, line.text) for line in CHECK["of_python"](SOURCE, True)]
+    assert {number for number, text in lines if "told" in text or "stood" in text} == {1, 2, 8}
+    (name,) = CHECK["of_python"]("def test_aCall_is_told(): ...", True)
+    assert name.text == "test a Call is told |"
+
+
+def test_code_blocks_links_and_names_in_backquotes_are_left_out() -> None:
+    text = "Some [words](told.md)\n```\ntold\n```\nand `told` at https://told.example/told"
+    lines = [CHECK["without_code"](line.text) for line in CHECK["of_markdown"](text)]
+    assert "told" not in "".join(lines)
+    assert len(lines) == 2
+
+
+def test_words_phrases_and_typing_errors_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.md").write_text("It is told in silence.\nThis is no name, teh end.\nThere is no name.\n")
+    monkeypatch.setitem(CHECK["main"].__globals__, "ROOT", tmp_path)
+    monkeypatch.setitem(CHECK["main"].__globals__, "files", lambda paths: iter(["page.md"]))
+    monkeypatch.setattr("sys.argv", ["prose"])
+    assert CHECK["main"]() == 1
+    found = [line.split(": use ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert found == ["page.md:1: 'in silence'", "page.md:1: 'told'", "page.md:2: 'is no name'", "page.md:2: 'teh'"]

@@ -1,7 +1,8 @@
-"""The chat of the demo in a browser: it shows a turn in its order, and loses nothing of it."""
+"""The demo in a browser: its chat, the opening screen, one button for each act, and the pictures of a turn."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.conformance.demo.conftest import Demo, Opens
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, photograph
+from tests.support.thoroughness import pairwise
 from tests.support.wires import PLAYED_WIRES as WIRES
+from toolparity.conformance.demo.acts import acts
 
 pytestmark = pytest.mark.page("conformance/demo")
 
@@ -132,3 +135,175 @@ def test_the_chat_is_accessible_at_every_size(demo: Demo, opens: Opens, size: st
     photograph(page, f"demo-chat-{size}-{scheme}", tmp_path)
     assert axe_findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
+ENDED = "ended: natural completion"
+#: The decisions on the calls of the opening screen under the policy first.
+FIRST = ["kept", "dropped", "dropped", "kept", "dropped", "kept"]
+#: Acts that end by themselves.
+STAGED = [id for id in acts() if id not in ("killed-server", "approval", "cancel")]
+
+
+def lane(page: Page, policy: str) -> Locator:
+    return page.locator(f'.lane[data-policy="{policy}"]')
+
+
+def signs(column: Locator) -> list[str]:
+    return [str(sign) for sign in column.locator(".call").evaluate_all("rows => rows.map(row => row.dataset.sign)")]
+
+
+def act(page: Page, title: str) -> None:
+    page.get_by_role("navigation").get_by_role("button", name=title, exact=True).click()
+
+
+def expect_ended(page: Page) -> None:
+    expect(page.locator(".lane")).not_to_have_count(0)  # a page that is being loaded has none yet
+    for column in page.locator(".lane").all():
+        expect(column.locator(".state")).to_have_text(ENDED)
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize("surface", WIRES)
+def test_the_opening_screen_plays_one_answer_under_three_policies(demo: Demo, opens: Opens, surface: str) -> None:
+    page = opens()
+    expect_ended(page)
+    page.locator("#act-surface").select_option(surface)
+    expect(page.locator("#wire-note")).to_contain_text(surface)
+    expect_ended(page)
+    assert signs(lane(page, "first")) == FIRST
+    assert signs(lane(page, "all")) == signs(lane(page, "batch")) == ["kept"] * 3
+    for policy in ("first", "all", "batch"):
+        expect(lane(page, policy).locator(".said").last).to_have_text(FINAL)
+    warnings = lane(page, "first").get_by_role("alert")
+    expect(warnings.first).to_contain_text("3 calls requested; processing get_weather (")
+    expect(warnings).to_have_count(2)
+    expect(lane(page, "all").get_by_role("alert")).to_have_count(0)
+    expect(lane(page, "first").locator(".back pre").first).to_contain_text("This call was not executed: policy first")
+    expect(lane(page, "all").locator(".back pre")).to_have_count(1)
+    expect(page.locator("#canonical tbody tr.tool_call")).to_have_count(3)
+    expect(page.locator("#wire")).to_contain_text("get_weather")
+    assert page.locator("#wire mark").count() >= 1
+
+
+def test_a_policy_runs_alone_and_a_page_that_is_loaded_again_shows_the_same_turns(demo: Demo, opens: Opens) -> None:
+    page = opens()
+    expect_ended(page)
+    expect(page.locator(".lane .summary")).to_have_text(
+        [
+            "Answers 2 and 3: the 2 dropped calls are requested again and run.",
+            *["3 of 3 calls run, none is dropped."] * 2,
+        ]
+    )
+    dropped = lane(page, "first").locator(".call[data-sign=dropped] .outcome")
+    again = [f"policy first keeps one call; requested again in answer {answer}" for answer in (2, 2, 3)]
+    expect(dropped).to_have_text(again)
+    url = page.url  # read before the click: the page may change it before the next statement runs
+    before = page.evaluate("location.hash").split("/")[1].split(",")
+    page.get_by_role("button", name="Run with policy all").click()
+    expect(page).not_to_have_url(url)
+    expect_ended(page)
+    hash = page.evaluate("location.hash")
+    after = hash.split("/")[1].split(",")
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
+    page.reload()
+    expect_ended(page)
+    assert (page.evaluate("location.hash"), signs(lane(page, "first"))) == (hash, FIRST)
+    page.locator("#act-stream").select_option("plain")
+    expect(page.locator("#wire-note")).to_contain_text("1 piece")
+    expect_ended(page)
+    assert signs(lane(page, "first")) == FIRST
+
+
+#: Act -> the decision on each call, and the line that sums them up.
+OUTCOMES = {
+    "Limit": (["kept", "kept", "dropped", "kept"], "Answer 2: the dropped call is requested again and runs."),
+    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls run, 1 is rejected."),
+    "Server call": (["server", "kept"], "1 of 1 calls run, none is dropped."),
+    "Text mode": (["kept", "unread", "kept"], "The rest of answer 1 is not read. 2 calls read, 2 run."),
+}
+
+
+@pytest.mark.parametrize("title", OUTCOMES)
+def test_an_act_shows_the_decision_on_each_call_and_sums_them_up(demo: Demo, opens: Opens, title: str) -> None:
+    decisions, summary = OUTCOMES[title]
+    page = opens()
+    act(page, title)
+    expect_ended(page)
+    assert signs(page.locator(".lane")) == decisions
+    expect(page.locator(".call .outcome", has_text="returned")).to_have_count(decisions.count("kept"))
+    expect(page.locator(".lane .summary")).to_have_text([summary])
+    if title == "Text mode":
+        unread = page.locator(".round").first.locator(".call[data-sign=unread]")
+        expect(unread.locator(".arguments")).to_contain_text('"arguments": {"city": "Braga"}')
+        expect(unread.locator(".outcome")).to_have_text("a tool (#2): the limit is 1")
+        expect(page.locator("#wire-note")).to_have_text(re.compile(r"openai\.chat, \d+ pieces read, \d+ not read"))
+        expect(page.locator("#wire .unread")).not_to_have_count(0)
+
+
+def test_calls_are_allowed_and_denied_with_the_keyboard(demo: Demo, opens: Opens) -> None:
+    page = opens("#approval")
+    expect(page.get_by_role("button", name="Deny")).to_have_count(2)
+    assert axe_findings(page) == []
+    page.get_by_role("button", name="Allow list_appointments").press("Enter")
+    expect(page.locator(".call").first.locator(".outcome")).to_have_text("returned")
+    page.get_by_role("button", name="Deny open_invoices").press("Enter")
+    expect_ended(page)
+    expect(page.locator(".call").nth(1).locator(".outcome")).to_have_text("denied")
+    expect(page.locator(".said").last).to_contain_text("You did not allow me to use open_invoices.")
+
+
+def test_a_cancelled_turn_gives_each_running_call_a_result(demo: Demo, opens: Opens) -> None:
+    demo.pace.gate.clear()
+    page = opens("#cancel")
+    expect(page.locator("progress")).to_have_count(3)
+    assert axe_findings(page) == []
+    page.get_by_role("button", name="Cancel the turn").click()
+    expect(page.locator(".lane .state")).to_have_text("ended: cancelled")
+    expect(page.locator(".call .outcome", has_text="cancelled")).to_have_count(3)
+    expect(page.locator(".summary")).to_have_text("3 of 3 calls started, 3 interrupted, none is dropped.")
+
+
+def test_the_timelines_of_all_policies_have_one_axis(demo: Demo, opens: Opens) -> None:
+    page = opens()
+    expect_ended(page)
+    figures = page.locator(".timeline")
+    expect(figures).to_have_count(3)
+    expect(figures.nth(0).locator("figcaption")).to_contain_text("first: 4 model calls")
+    expect(figures.nth(1).locator("figcaption")).to_contain_text("all: 2 model calls")
+    assert len(set(page.locator(".timeline .axis").all_text_contents())) == 1
+    expect(figures.nth(0).locator("li.model")).to_have_count(4)
+    expect(figures.nth(0).locator("li.tool")).to_have_count(3)
+    usage = demo.trace(page.evaluate("location.hash").split("/")[1].split(",")[1])["exchanges"]
+    tokens = sum(exchange["response"]["usage"]["input_tokens"] for exchange in usage)
+    expect(figures.nth(1).locator("figcaption")).to_contain_text(f"{tokens} tokens in")
+
+
+def test_the_state_diagram_shows_the_phase_of_the_chosen_turn(demo: Demo, opens: Opens) -> None:
+    demo.pace.gate.clear()
+    page = opens()
+    phase, now = page.locator("#phase"), page.locator("#states .phase.now")
+    expect(phase).to_have_text("acting")
+    expect(now).to_have_attribute("data-phase", "acting")
+    expect(page.locator("#states .arrow.now")).to_have_attribute("data-to", "acting")
+    demo.pace.gate.set()
+    expect(now).to_have_attribute("data-phase", "over")
+    expect(page.locator("#inside-turn option")).to_have_text(["first", "all", "batch"])
+
+
+@pytest.mark.thorough(keep=1, per="{name}")
+@pytest.mark.parametrize(("name", "size", "scheme"), pairwise(STAGED, list(SIZES), SCHEMES))
+def test_every_act_is_accessible_and_unclipped_at_every_size(
+    demo: Demo, opens: Opens, name: str, size: str, scheme: str, tmp_path: Path
+) -> None:
+    page = opens(f"#{name}", size=size, scheme=scheme)
+    expect_ended(page)
+    expect(page.locator(".timeline").first).to_be_visible()
+    photograph(page, f"demo-{name}-{size}-{scheme}", tmp_path)
+    assert axe_findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    clipped = page.locator(".lane, .lane *").evaluate_all(
+        "elements => elements.filter(one => getComputedStyle(one).overflowY !== 'visible' && "
+        "one.scrollHeight > one.clientHeight + 1).map(one => one.className)"
+    )
+    assert clipped == []

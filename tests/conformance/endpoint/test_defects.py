@@ -10,12 +10,11 @@ import pytest
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.endpoint import run
 from toolparity.conformance.endpoint.address import endpoint
-from toolparity.conformance.endpoint.checks import BREAKS, CHECKS
+from toolparity.conformance.endpoint.checks import CHECKS
 from toolparity.conformance.endpoint.errors import EndpointFailed
 from toolparity.conformance.endpoint.probes import Probe, default_probes
 from toolparity.conformance.endpoint.rates import Rate
 from toolparity.conformance.endpoint.report import Verification
-from toolparity.normalizer.findings import CODES
 
 from .defects import CONSEQUENCES, DEFECTS, WIRES, Defect, probe, serving_with
 
@@ -120,22 +119,6 @@ def test_the_interval_is_wilsons_and_that_of_no_observation_is_unknown() -> None
     for (passed, judged), interval in table.items():
         assert Rate(int(passed), int(judged)).interval == pytest.approx(tuple(interval), abs=5e-5)
     assert (Rate(0, 0).value, Rate(0, 0).interval) == (None, (0.0, 1.0))
-
-
-#: The findings that do not accuse the server: it may send their cause, or only text mode and policies report them.
-_NO_DEFECT = {
-    "unknown-block", "unknown-event", "unknown-member", "name-split", "call-type-unset", "answered-call",
-    "call-type-disagrees",
-    "arguments-empty", "arguments-respelled", "call-in-text", "dialect-detected", "markup-in-code", "markup-malformed",
-    "markup-ambiguous", "closer-missing", "closer-cut", "stray-markup", "parameter-mistyped", "tool-limit",
-    "time-limit", "paused", "needs-approval", "dropped-call", "rejected-call",
-}  # fmt: skip
-
-
-def test_every_finding_breaks_a_check_or_is_not_a_defect_of_the_server() -> None:
-    assert BREAKS.keys() | _NO_DEFECT == CODES.keys()
-    assert not BREAKS.keys() & _NO_DEFECT
-    assert set(BREAKS.values()) <= CHECKS.keys()
 
 
 def test_the_page_lists_every_check_and_every_scenario() -> None:
