@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
-from tests.reports import golden, test_browser_content, test_versions
+from tests.reports import golden, test_browser_content, test_html
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import SURFACES, made_run, result, run, verdict
 from tests.reports.test_html_audit import audited, lost_call, write_traffic
@@ -422,7 +422,7 @@ def everything() -> bytes:
     """The page of a run with every outcome, member and section."""
     made = golden.golden()
     before = golden.run(*(replace(one, verdicts=one.verdicts[:1]) for one in made.results[3:]), golden.result())
-    return formats.render("html", Report(made, before, [before], histories=[test_versions.HISTORY]))
+    return formats.render("html", Report(made, before, [before], histories=[test_html.HISTORY]))
 
 
 #: Page -> its content from a folder for input, and its address.
