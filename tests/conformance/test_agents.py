@@ -185,6 +185,13 @@ def return_open(self: Agent, exchange: SubjectExchange) -> dict[str, Any]:
     return {"rejected": [call["function"] for call in message.get("tool_calls") or []]}
 
 
+def repair(self: Agent, function: dict[str, Any]) -> str:
+    try:
+        return self.tools[function["name"]](json.loads(function["arguments"]))
+    except ValueError:
+        return self.tools[function["name"]]({})
+
+
 def run_twice(self: Agent, function: dict[str, Any]) -> str:
     return Agent.run(self, function) and Agent.run(self, function)
 
@@ -279,6 +286,7 @@ def run_invented(self: Agent) -> None:
 FAULTS = [
     (BROKEN, "incomplete", "executed", changed(accepts=anything)),
     (FILTERED, "incomplete", "executed", changed(accepts=anything)),
+    (CUT, "incomplete", "executed", changed(accepts=anything, run=repair)),
     (CUT, "incomplete", "executed", changed(OverHttp, accepts=anything)),
     (BROKEN, "incomplete", "executed", changed(accepts=anything, results=run_late)),
     (BROKEN, "incomplete", "executed", changed(accepts=anything, results=partialmethod(run_and, then=refuse))),
