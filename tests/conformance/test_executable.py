@@ -431,10 +431,16 @@ def raises(exchange: SubjectExchange) -> Any:
     raise ConnectionError("no way there")
 
 
-#: A reader that fetches no response -> the reason of the failure.
+def hangs(exchange: SubjectExchange) -> Any:
+    fetch(exchange)
+    raise InvalidAnswer("no answer within 2 s")
+
+
+#: A reader that fetches no response, or fails after it -> the reason of the failure.
 UNFETCHED: list[tuple[Callable[[SubjectExchange], Any], str]] = [
     (lambda exchange: {"calls": []}, "the subject sent no request"),
     (lambda exchange: {"error": "no client"}, "the subject sent no request; its error: no client"),
+    (hangs, "no answer within 2 s; the subject fetched the response (1 request)"),
     (raises, "the subject sent no request; its error: ConnectionError: no way there"),
     (
         fetches("BASE/completions"),
