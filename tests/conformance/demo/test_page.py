@@ -84,6 +84,18 @@ def test_a_connection_that_breaks_is_resumed_and_nothing_is_lost(demo: Demo, ope
     assert resumed_after == sorted(resumed_after)
 
 
+def test_a_dropped_call_is_shown_with_a_warning(demo: Demo, opens: Opens) -> None:
+    page = opens("#chat")
+    ask(page, BOTH, limit="1")
+    expect_over(page)
+    warning = page.get_by_role("alert")
+    expect(warning).to_contain_text("2 calls requested; processing list_appointments (call_")
+    expect(warning).to_contain_text("dropped open_invoices (call_")
+    expect(card(page, "open_invoices").locator(".sign")).to_contain_text("dropped")
+    expect(card(page, "open_invoices").locator(".outcome")).to_have_text("the limit is 1")
+    expect(card(page, "open_invoices").locator(".result")).to_contain_text("not executed")
+
+
 def test_each_piece_on_the_wire_is_shown_beside_its_canonical_events(demo: Demo, opens: Opens) -> None:
     page = opens("#chat")
     ask(page, BOTH, surface="anthropic.messages")
