@@ -1,19 +1,23 @@
-"""The ways to call a method, each given as one `Outcome`, so that two runs can be compared object by object."""
+"""The ways to call a method: blocking, as a future, streamed, in asyncio; each gives what the client sees of a call."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import queue
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.wrappers_pb2 import StringValue
 
-OPTIONS = [("grpc.enable_retries", 0)]
+from .servers import text
+
+#: A channel of its own for each call: grpc keeps one to each address, and its pause before the next attempt to connect.
+OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
 
 
 class Outcome(NamedTuple):
-    """What a caller saw. ``raised``: the class of the exception, by name; ``bytes``: each message as it was."""
+    """What the client sees of a call: messages, their bytes, the status, metadata, and the class of the exception."""
 
     messages: list[Any]
     bytes: list[bytes]
@@ -24,24 +28,38 @@ class Outcome(NamedTuple):
     raised: str
 
 
-def text(value: str) -> StringValue:
-    return StringValue(value=value)
+Way = Callable[..., Outcome]
+
+
+def of(channel: Any, kind: str, method: str) -> Any:
+    serializers = {"request_serializer": StringValue.SerializeToString, "response_deserializer": StringValue.FromString}
+    return getattr(channel, kind)(f"/test.Shop/{method}", **serializers)
 
 
 def unary(channel: Any, method: str) -> Any:
-    return channel.unary_unary(
-        f"/test.Shop/{method}",
-        request_serializer=StringValue.SerializeToString,
-        response_deserializer=StringValue.FromString,
-    )
+    return of(channel, "unary_unary", method)
 
 
 def stream(channel: Any, method: str) -> Any:
-    return channel.unary_stream(
-        f"/test.Shop/{method}",
-        request_serializer=StringValue.SerializeToString,
-        response_deserializer=StringValue.FromString,
-    )
+    return of(channel, "unary_stream", method)
+
+
+def _outcome(messages: list[Any], responses: Any, raised: str = "") -> Outcome:
+    ended = (responses.code(), responses.details())
+    metadata = (sorted(responses.initial_metadata()), sorted(responses.trailing_metadata()))
+    return Outcome(messages, [m.SerializeToString() for m in messages], *ended, *metadata, raised)
+
+
+def _read(responses: Any, after: Callable[[], Any] = lambda: None) -> Outcome:
+    """The outcome of a blocking stream; ``after``: called after each message."""
+    messages, raised = [], ""
+    try:
+        for message in responses:
+            messages.append(message)
+            after()
+    except grpc.RpcError as error:
+        raised = type(error).__name__
+    return _outcome(messages, responses, raised)
 
 
 def call(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
@@ -53,99 +71,143 @@ def call(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
         return _outcome([answer], responses)
 
 
+def _awaited_future(responses: Any) -> Outcome:
+    try:
+        return _outcome([responses.result(timeout=20)], responses)
+    except grpc.RpcError as error:
+        return _outcome([], responses, type(error).__name__)
+
+
 def future(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     with grpc.insecure_channel(target, OPTIONS) as channel:
-        responses = unary(channel, method).future(text(values), **more)
-        try:
-            answer = responses.result()
-        except grpc.RpcError as error:
-            return _outcome([], responses, type(error).__name__)
-        return _outcome([answer], responses)
+        return _awaited_future(unary(channel, method).future(text(values), **more))
 
 
 def iterate(target: str, method: str, values: str = "x", options: Any = (), **more: Any) -> Outcome:
     with grpc.insecure_channel(target, [*OPTIONS, *options]) as channel:
-        responses = stream(channel, method)(text(values), **more)
-        messages = []
-        try:
-            for message in responses:
-                messages.append(message)
-        except grpc.RpcError as error:
-            return _outcome(messages, responses, type(error).__name__)
-        return _outcome(messages, responses)
+        return _read(stream(channel, method)(text(values), **more))
 
 
 def iterate_on_one_thread(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
+    """The option that xai-sdk sets."""
     return iterate(target, method, values, [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)], **more)
 
 
-def awaited(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
+def _in_asyncio(target: str, start: Callable[[Any], Any], read: Callable[[Any], AsyncIterator[Any]]) -> Outcome:
+    """The outcome of the call that ``start`` starts on a channel and whose messages ``read`` returns."""
+
     async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            responses = unary(channel, method)(text(values), **more)
+            responses = start(channel)
             messages, raised = [], ""
             try:
-                messages.append(await responses)
+                async for message in read(responses):
+                    messages.append(message)
             except grpc.aio.AioRpcError as error:
                 raised = type(error).__name__
-            return await _aio_outcome(messages, responses, raised)
+            ended = (await responses.code(), await responses.details())
+            metadata = (sorted(await responses.initial_metadata()), sorted(await responses.trailing_metadata()))
+            return Outcome(messages, [m.SerializeToString() for m in messages], *ended, *metadata, raised)
 
     return asyncio.run(main())
+
+
+async def _only(responses: Any) -> AsyncIterator[Any]:
+    yield await responses
+
+
+async def _reads(responses: Any) -> AsyncIterator[Any]:
+    while (message := await responses.read()) is not grpc.aio.EOF:
+        yield message
+
+
+def awaited(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
+    return _in_asyncio(target, lambda channel: unary(channel, method)(text(values), **more), _only)
 
 
 def async_for(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
-    async def main() -> Outcome:
-        async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            responses = stream(channel, method)(text(values), **more)
-            messages, raised = [], ""
-            try:
-                async for message in responses:
-                    messages.append(message)
-            except grpc.aio.AioRpcError as error:
-                raised = type(error).__name__
-            return await _aio_outcome(messages, responses, raised)
-
-    return asyncio.run(main())
+    return _in_asyncio(target, lambda channel: stream(channel, method)(text(values), **more), aiter)
 
 
 def reads(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
-    async def main() -> Outcome:
-        async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            responses = stream(channel, method)(text(values), **more)
-            messages, raised = [], ""
-            try:
-                while (message := await responses.read()) is not grpc.aio.EOF:
-                    messages.append(message)
-            except grpc.aio.AioRpcError as error:
-                raised = type(error).__name__
-            return await _aio_outcome(messages, responses, raised)
-
-    return asyncio.run(main())
+    return _in_asyncio(target, lambda channel: stream(channel, method)(text(values), **more), _reads)
 
 
-UNARY: list[Callable[..., Outcome]] = [call, future, awaited]
-STREAM: list[Callable[..., Outcome]] = [iterate, iterate_on_one_thread, async_for, reads]
+UNARY: list[Way] = [call, future, awaited]
+STREAM: list[Way] = [iterate, iterate_on_one_thread, async_for, reads]
 
 
-def _outcome(messages: list[Any], responses: Any, raised: str = "") -> Outcome:
-    return Outcome(
-        messages,
-        [message.SerializeToString() for message in messages],
-        responses.code(),
-        responses.details(),
-        sorted(responses.initial_metadata()),
-        sorted(responses.trailing_metadata()),
-        raised,
-    )
+# Calls with a stream of requests
 
 
-async def _aio_outcome(messages: list[Any], responses: Any, raised: str) -> Outcome:
-    return Outcome(
-        messages,
-        [message.SerializeToString() for message in messages],
-        await responses.code(),
-        await responses.details(),
-        sorted(await responses.initial_metadata()),
-        sorted(await responses.trailing_metadata()),
-        raised,
-    )
+def with_call(target: str, method: str, words: list[str]) -> Outcome:
+    with grpc.insecure_channel(target) as channel:
+        try:
+            answer, responses = of(channel, "stream_unary", method).with_call(map(text, words))
+        except grpc.RpcError as error:
+            return _outcome([], error, type(error).__name__)
+        return _outcome([answer], responses)
+
+
+def upload_future(target: str, method: str, words: list[str]) -> Outcome:
+    with grpc.insecure_channel(target) as channel:
+        return _awaited_future(of(channel, "stream_unary", method).future(map(text, words)))
+
+
+def aio_iterator(target: str, method: str, words: list[str]) -> Outcome:
+    async def requests() -> AsyncIterator[StringValue]:
+        for word in words:
+            yield text(word)
+
+    return _in_asyncio(target, lambda channel: of(channel, "stream_unary", method)(requests()), _only)
+
+
+def aio_writes(target: str, method: str, words: list[str]) -> Outcome:
+    async def read(responses: Any) -> AsyncIterator[Any]:
+        for word in words:
+            await responses.write(text(word))
+        await responses.done_writing()
+        yield await responses
+
+    return _in_asyncio(target, lambda channel: of(channel, "stream_unary", method)(), read)
+
+
+def chat(target: str, method: str, words: list[str]) -> Outcome:
+    """Say the next word only after the answer to the last one."""
+    with grpc.insecure_channel(target) as channel:
+        waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        rest = iter(words)
+
+        def proceed() -> None:
+            waiting.put(next(rest, None))
+
+        responses = of(channel, "stream_stream", method)(map(text, iter(waiting.get, None)))
+        proceed()
+        seen = _read(responses, proceed)
+        waiting.put(None)
+        return seen
+
+
+def all_at_once(target: str, method: str, words: Iterable[str]) -> Outcome:
+    with grpc.insecure_channel(target) as channel:
+        return _read(of(channel, "stream_stream", method)(map(text, words)))
+
+
+def aio_chat(target: str, method: str, words: list[str]) -> Outcome:
+    async def read(responses: Any) -> AsyncIterator[Any]:
+        for word in words:
+            await responses.write(text(word))
+            yield await responses.read()
+        await responses.done_writing()
+        async for message in _reads(responses):
+            yield message
+
+    return _in_asyncio(target, lambda channel: of(channel, "stream_stream", method)(), read)
+
+
+def aio_for(target: str, method: str, words: list[str]) -> Outcome:
+    return _in_asyncio(target, lambda channel: of(channel, "stream_stream", method)(map(text, words)), aiter)
+
+
+UPLOADS: list[Way] = [with_call, upload_future, aio_iterator, aio_writes]
+CHATS: list[Way] = [chat, all_at_once, aio_chat, aio_for]

@@ -13,7 +13,6 @@ import vcr
 
 from toolparity.cassettes import vcr_grpc
 
-from .routes import Running
 from .servers import Listener, Shop
 
 Use = Callable[..., Any]
@@ -24,14 +23,6 @@ Gone = Callable[[Shop], contextlib.AbstractContextManager[None]]
 def shop() -> Iterator[Shop]:
     """A running service."""
     running = Shop()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def route() -> Iterator[Running]:
-    """A running service with streams of requests."""
-    running = Running()
     yield running
     running.stop()
 

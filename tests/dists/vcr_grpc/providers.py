@@ -71,43 +71,23 @@ class GrpcServer:
         self._server.stop(0).wait()
 
 
-_CHAT = {
-    "id": "c",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
-}
+_HEAD = {"id": "c", "created": 1, "model": "m"}
+_WORDS = {"role": "assistant", "content": "hello"}
+_CHAT = _HEAD | {"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop", "message": _WORDS}]}
 _CHAT_CHUNKS = [
-    {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "delta": delta}],
-    }
+    _HEAD | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
     for delta in ({"role": "assistant", "content": "hel"}, {"content": "lo"})
 ]
-_MESSAGE = {
-    "id": "a",
-    "type": "message",
-    "role": "assistant",
-    "model": "m",
-    "content": [{"type": "text", "text": "hello"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 1, "output_tokens": 1},
-}
+_STOP = {"stop_reason": "end_turn", "stop_sequence": None}
+_STARTED = {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_sequence": None}
+_STARTED |= {"stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+_MESSAGE = {**_STARTED, **_STOP, "content": [{"type": "text", "text": "hello"}]}
 _MESSAGE_EVENTS = [
-    {"type": "message_start", "message": {**_MESSAGE, "content": [], "stop_reason": None}},
+    {"type": "message_start", "message": _STARTED},
     {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}},
     {"type": "content_block_stop", "index": 0},
-    {
-        "type": "message_delta",
-        "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-        "usage": {"output_tokens": 1},
-    },
+    {"type": "message_delta", "delta": _STOP, "usage": {"output_tokens": 1}},
     {"type": "message_stop"},
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -15,53 +16,62 @@ from google.protobuf.wrappers_pb2 import StringValue
 UNKNOWN_FIELD = b"\x7a\x03new"
 INITIAL = (("greeting", "hello"), ("greeting", "again"), ("seal-bin", b"\x00\xff"))
 TRAILING = (("cost", "3"), ("sum-bin", b"\x01\xfe"))
+#: The methods that are not of one request and one response, after grpc's example "route guide".
+KINDS = {
+    **dict.fromkeys(["Count", "CountNone", "CountFail", "Held", "Cut"], grpc.unary_stream_rpc_method_handler),
+    **dict.fromkeys(["RecordRoute", "Refuse", "HangUp"], grpc.stream_unary_rpc_method_handler),
+    **dict.fromkeys(["RouteChat", "Break", "Linger"], grpc.stream_stream_rpc_method_handler),
+}
+
+
+def text(value: str) -> StringValue:
+    return StringValue(value=value)
+
+
+def _bytes(value: str) -> bytes:
+    return text(value).SerializeToString()
+
+
+def _value(data: bytes) -> str:
+    return StringValue.FromString(data).value
 
 
 class Service(grpc.GenericRpcHandler):
-    """``/test.Shop/<Behaviour>``. ``hold``: what a held stream waits for between its messages; ``calls``: their names;
+    """``/test.Shop/<Behaviour>``. ``hold``: what a held call waits for; ``calls``: the names of the methods called;
     ``cut``: stops the server at once."""
 
     def __init__(self) -> None:
         self.hold = threading.Event()
         self.calls: list[str] = []
         self.cut: Callable[[], Any] = lambda: None
+        self._numbers = itertools.count(1)
 
     def service(self, details: Any) -> Any:
         name = details.method.rpartition("/")[2]
-        streams = name.startswith("Count") or name in ("Held", "Cut")
-        make: Callable[..., Any] = (
-            grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
-        )
-        if name == "Upload":
-            make = grpc.stream_unary_rpc_method_handler
-        return make(getattr(self, f"_{name.lower()}"))
+        self.calls.append(name)
+        return KINDS.get(name, grpc.unary_unary_rpc_method_handler)(getattr(self, f"_{name.lower()}"))
 
     def _say(self, request: bytes, context: Any) -> bytes:
-        self.calls.append("Say")
         return request + request
 
     def _metadata(self, request: bytes, context: Any) -> bytes:
-        self.calls.append("Metadata")
         context.send_initial_metadata(INITIAL)
         context.set_trailing_metadata(TRAILING)
         return request
 
-    def _fail(self, request: bytes, context: Any) -> bytes:
-        self.calls.append("Fail")
-        context.send_initial_metadata(INITIAL)
-        context.set_trailing_metadata(TRAILING)
+    def _fail(self, request: bytes, context: Any) -> None:
+        self._metadata(request, context)
         context.abort(grpc.StatusCode.NOT_FOUND, "nö such thing")
-        raise AssertionError
 
-    def _hang(self, request: bytes, context: Any) -> bytes:
-        self.calls.append("Hang")
+    def _hang(self, request: Any, context: Any) -> bytes:
         self.hold.wait(30)
-        return request
+        return _bytes("too late")
+
+    _hangup = _hang
 
     def _number(self, request: bytes, context: Any) -> bytes:
         """A new answer every time."""
-        self.calls.append("Number")
-        return StringValue(value=str(self.calls.count("Number"))).SerializeToString()
+        return _bytes(str(next(self._numbers)))
 
     def _unknown(self, request: bytes, context: Any) -> bytes:
         return request + UNKNOWN_FIELD
@@ -69,15 +79,10 @@ class Service(grpc.GenericRpcHandler):
     def _garbage(self, request: bytes, context: Any) -> bytes:
         return b"\xff\xff\xff"
 
-    def _upload(self, requests: Iterator[bytes], context: Any) -> bytes:
-        self.calls.append("Upload")
-        return b"".join(requests)
-
     def _count(self, request: bytes, context: Any) -> Iterator[bytes]:
-        self.calls.append("Count")
         context.send_initial_metadata(INITIAL)
         for n in range(4):
-            yield StringValue(value=f"{StringValue.FromString(request).value} {n}").SerializeToString()
+            yield _bytes(f"{_value(request)} {n}")
         context.set_trailing_metadata(TRAILING)
 
     def _countnone(self, request: bytes, context: Any) -> Iterator[bytes]:
@@ -94,10 +99,32 @@ class Service(grpc.GenericRpcHandler):
         self.hold.wait(30)
 
     def _held(self, request: bytes, context: Any) -> Iterator[bytes]:
-        self.calls.append("Held")
+        context.send_initial_metadata(INITIAL)
         yield request
         self.hold.wait(30)
         yield request + UNKNOWN_FIELD
+
+    def _recordroute(self, requests: Iterator[bytes], context: Any) -> bytes:
+        context.send_initial_metadata((("road", "long"),))
+        context.set_trailing_metadata((("cost", "3"),))
+        return _bytes(" - ".join(map(_value, requests)))
+
+    def _refuse(self, requests: Iterator[bytes], context: Any) -> None:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"not {list(map(_value, requests))}")
+
+    def _routechat(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        for request in requests:
+            yield _bytes(f"you said {_value(request)}")
+        yield _bytes("goodbye")
+
+    def _break(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        yield _bytes(f"first {_value(next(requests))}")
+        assert not list(requests)
+        context.abort(grpc.StatusCode.DATA_LOSS, "the rest is gone")
+
+    def _linger(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        yield _bytes(f"first {_value(next(requests))}")
+        self.hold.wait(30)
 
 
 class Shop:

@@ -18,9 +18,8 @@ from google.protobuf.wrappers_pb2 import StringValue
 from toolparity.cassettes import vcr_grpc
 
 from . import callers
-from .callers import text
 from .conftest import Gone, Use
-from .servers import UNKNOWN_FIELD, Shop
+from .servers import UNKNOWN_FIELD, Shop, text
 
 
 def document(path: Path) -> Any:
@@ -43,9 +42,11 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None], half: str = "resp
 def test_a_call_is_an_ordinary_interaction_with_readable_and_exact_messages(
     shop: Shop, use: Use, tmp_path: Path
 ) -> None:
-    with use():
-        callers.call(shop.target, "Fail", "café", metadata=(("who", "me"),))
-        callers.iterate(shop.target, "Count", "n")
+    for name in ("c.yaml", "again.yaml"):
+        with use(tmp_path / name):
+            callers.call(shop.target, "Fail", "café", metadata=(("who", "me"),))
+            callers.iterate(shop.target, "Count", "n")
+    assert (tmp_path / "c.yaml").read_bytes() == (tmp_path / "again.yaml").read_bytes()
     failed, counted = document(tmp_path / "c.yaml")["interactions"]
     assert failed["request"]["method"] == "POST"
     assert failed["request"]["uri"] == f"grpc://{shop.target}/test.Shop/Fail"
@@ -79,22 +80,6 @@ def test_a_vcrpy_that_knows_nothing_of_this_loads_the_cassette(shop: Shop, use: 
     assert json.loads(response["body"]["string"])["messages"][0]["message"] == "x"
 
 
-def test_equal_runs_write_equal_files(shop: Shop, use: Use, tmp_path: Path) -> None:
-    for name in ("a.yaml", "b.yaml"):
-        with use(tmp_path / name):
-            callers.call(shop.target, "Metadata")
-            callers.iterate(shop.target, "CountFail")
-    assert (tmp_path / "a.yaml").read_bytes() == (tmp_path / "b.yaml").read_bytes()
-
-
-@pytest.mark.parametrize("method", ["Metadata", "Unknown", "Fail"])
-def test_vcrpys_json_serializer_holds_it_as_well(shop: Shop, use: Use, unreachable: Gone, method: str) -> None:
-    with use(serializer="json"):
-        recorded = callers.call(shop.target, method)
-    with unreachable(shop), use(serializer="json", record_mode="none"):
-        assert callers.call(shop.target, method) == recorded
-
-
 def test_fields_that_the_type_does_not_know_are_kept_byte_for_byte(shop: Shop, use: Use, tmp_path: Path) -> None:
     with use():
         callers.call(shop.target, "Unknown")
@@ -108,35 +93,28 @@ def test_fields_that_the_type_does_not_know_are_kept_byte_for_byte(shop: Shop, u
     ]
 
 
-def test_stubs_without_protobuf_are_recorded_as_bytes_alone(
+def test_stubs_whose_deserializer_gives_no_message_are_recorded_as_bytes_alone(
     shop: Shop, use: Use, unreachable: Gone, tmp_path: Path
 ) -> None:
+    def read(data: bytes) -> Any:
+        """A deserializer of the client's own."""
+        return StringValue.FromString(bytes(data))
+
     def go() -> list[Any]:
         with grpc.insecure_channel(shop.target) as channel:
             raw = channel.unary_unary("/test.Shop/Say")(b"\x00\xff")
             decoded = channel.unary_unary("/test.Shop/Say", str.encode, bytes.decode)("t")
-            return [raw, decoded]
+            own = channel.unary_unary("/test.Shop/Say", lambda made: made.SerializeToString(), read)
+            return [raw, decoded, own(text("t")).value]
 
     with use():
-        assert go() == [b"\x00\xff\x00\xff", "tt"]
-    bodies = [json.loads(i["response"]["body"]["string"]) for i in document(tmp_path / "c.yaml")["interactions"]]
+        assert go() == [b"\x00\xff\x00\xff", "tt", "t"]
+    interactions = document(tmp_path / "c.yaml")["interactions"]
+    *bodies, readable = [json.loads(i["response"]["body"]["string"]) for i in interactions]
+    assert json.loads(interactions[2]["request"]["body"])["message"] == readable["messages"][0]["message"] == "t"
     assert bodies == [{"messages": [{"serialized": "AP8A/w=="}]}, {"messages": [{"serialized": "dHQ="}]}]
     with unreachable(shop), use(record_mode="none"):
-        assert go() == [b"\x00\xff\x00\xff", "tt"]
-
-
-def test_a_deserializer_of_ones_own_that_gives_messages_makes_them_readable(
-    shop: Shop, use: Use, tmp_path: Path
-) -> None:
-    with use(), grpc.insecure_channel(shop.target) as channel:
-        channel.unary_unary(
-            "/test.Shop/Say",
-            lambda message: message.SerializeToString(),
-            lambda data: StringValue.FromString(bytes(data)),
-        )(text("t"))
-    (interaction,) = document(tmp_path / "c.yaml")["interactions"]
-    assert json.loads(interaction["request"]["body"])["message"] == "t"
-    assert json.loads(interaction["response"]["body"]["string"])["messages"][0]["message"] == "t"
+        assert go() == [b"\x00\xff\x00\xff", "tt", "t"]
 
 
 def test_bytes_that_the_type_cannot_read_are_kept_and_fail_alike(shop: Shop, use: Use, unreachable: Gone) -> None:
@@ -169,93 +147,69 @@ def test_equal_requests_are_equal_whatever_the_order_their_maps_were_filled_in(
             ask(*(key for key in keys if key != "key 7"))
 
 
-def _readable_edited(body: dict[str, Any]) -> None:
-    body["messages"][1]["message"] = "another"
+ANOTHER = base64.b64encode(text("another").SerializeToString()).decode()
+NO_MESSAGE = base64.b64encode(b"\xff\xff").decode()
 
 
-def _bytes_edited(body: dict[str, Any]) -> None:
-    body["messages"][1]["serialized"] = base64.b64encode(text("another").SerializeToString()).decode()
-
-
-def _bytes_of_no_message(body: dict[str, Any]) -> None:
-    body["messages"][1]["serialized"] = base64.b64encode(b"\xff\xff").decode()
-
-
-def _readable_of_no_message(body: dict[str, Any]) -> None:
-    body["messages"][1]["message"] = {"no": "text"}
-
-
-@pytest.mark.parametrize("change", [_readable_edited, _bytes_edited, _bytes_of_no_message, _readable_of_no_message])
 @pytest.mark.parametrize("way", [callers.iterate, callers.async_for])
-def test_a_message_of_which_one_form_was_edited_is_an_error(
-    shop: Shop, use: Use, tmp_path: Path, way: Any, change: Any
-) -> None:
+def test_a_message_of_which_one_form_was_edited_is_an_error(shop: Shop, use: Use, tmp_path: Path, way: Any) -> None:
+    path = tmp_path / "c.yaml"
     with use():
-        way(shop.target, "Count")
-    edit(tmp_path / "c.yaml", change)
-    with use(record_mode="none"), pytest.raises(vcr_grpc.Disagreement, match=r"c\.yaml, interaction 1 .*, message 2: "):
-        way(shop.target, "Count")
-
-
-def test_a_message_without_its_readable_form_goes_by_the_bytes(shop: Shop, use: Use, tmp_path: Path) -> None:
-    def change(body: dict[str, Any]) -> None:
-        _bytes_edited(body)
-        del body["messages"][1]["message"]
-
-    with use():
-        callers.iterate(shop.target, "Count")
-    edit(tmp_path / "c.yaml", change)
+        recorded = way(shop.target, "Count")
+    whole = path.read_text()
+    members: list[dict[str, Any]] = [{"message": "another"}, {"serialized": ANOTHER}, {"serialized": NO_MESSAGE}]
+    for change in [*members, {"message": {"no": "text"}}]:
+        edit(path, lambda body: body["messages"][1].update(change))  # noqa: B023 - run at once
+        with (
+            use(record_mode="none"),
+            pytest.raises(vcr_grpc.Disagreement, match=r"c\.yaml, interaction 1 .*, message 2: "),
+        ):
+            way(shop.target, "Count")
+        path.write_text(whole)
+    edit(path, lambda body: body["messages"].__setitem__(1, {"serialized": ANOTHER}))  # the bytes alone count
     with use(record_mode="none"):
-        seen = callers.iterate(shop.target, "Count")
-    assert [message.value for message in seen.messages] == ["x 0", "another", "x 2", "x 3"]
+        values = [message.value for message in way(shop.target, "Count").messages]
+    assert values == ["x 0", "another", "x 2", "x 3"]
+    assert len(recorded.messages) == 4
 
 
-def test_a_request_of_which_one_form_was_edited_is_an_error(shop: Shop, use: Use, tmp_path: Path) -> None:
+def _in_body(change: Callable[[list[Any]], Any]) -> Callable[[dict[str, Any]], None]:
+    def apply(response: dict[str, Any]) -> None:
+        body = json.loads(response["body"]["string"])
+        change(body["messages"])
+        response["body"]["string"] = json.dumps(body)
+
+    return apply
+
+
+#: Damage to a recorded response, and the message that names it.
+DAMAGED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
+    (lambda response: response.update(body={"string": "{}"}), "no list of messages"),
+    (_in_body(lambda messages: messages.append({"message": "x"})), "no serialized bytes"),
+    (_in_body(lambda messages: messages[0].update(serialized="%")), "not base64"),
+    (_in_body(lambda messages: messages.clear()), "0 messages"),
+    (lambda response: response.update(grpc={"code": "FINE"}), "'FINE' is not a gRPC status"),
+    (lambda response: response.update(trailers={"x-bin": ["%"]}), "x-bin is not base64"),
+    (lambda response: response.update(headers=["x"]), "not a mapping"),
+    (lambda response: response.update(body={"string": "x"}), "not JSON"),
+    (lambda response: response.update(body={"string": "[]"}), "not a JSON object"),
+]
+
+
+def test_a_damaged_interaction_is_an_error_that_names_the_place(shop: Shop, use: Use, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
     with use():
         callers.call(shop.target, "Say")
-    edit(tmp_path / "c.yaml", lambda body: body.update(message="another"), "request")
+    recorded = path.read_text()
+    for change, problem in DAMAGED:
+        whole = yaml.safe_load(recorded)
+        change(whole["interactions"][0]["response"])
+        path.write_text(yaml.safe_dump(whole))
+        with use(record_mode="none"), pytest.raises(vcr_grpc.UnreadableInteraction, match=problem) as raised:
+            callers.call(shop.target, "Say")
+        assert "c.yaml, interaction 1" in str(raised.value)
+        assert "record it again" in str(raised.value)
+    path.write_text(recorded)
+    edit(path, lambda body: body.update(message="another"), "request")
     with use(record_mode="none", match_on=("uri",)), pytest.raises(vcr_grpc.Disagreement, match="request"):
-        callers.call(shop.target, "Say")
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (lambda body: body.pop("messages"), "no list of messages"),
-        (lambda body: body["messages"].append({"message": "x"}), "no serialized bytes"),
-        (lambda body: body["messages"][0].update(serialized="%"), "not base64"),
-        (lambda body: body["messages"].clear(), "0 messages"),
-    ],
-)
-def test_a_damaged_answer_is_an_error_that_names_the_place(
-    shop: Shop, use: Use, tmp_path: Path, change: Any, what: str
-) -> None:
-    with use():
-        callers.call(shop.target, "Say")
-    edit(tmp_path / "c.yaml", change)
-    with use(record_mode="none"), pytest.raises(vcr_grpc.UnreadableInteraction, match=what) as raised:
-        callers.call(shop.target, "Say")
-    assert "c.yaml, interaction 1" in str(raised.value)
-    assert "record it again" in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("member", "value", "what"),
-    [
-        ("grpc", {"code": "FINE"}, "'FINE' is not a gRPC status"),
-        ("trailers", {"x-bin": ["%"]}, "x-bin is not base64"),
-        ("headers", ["x"], "not a mapping"),
-        ("body", {"string": "x"}, "not JSON"),
-        ("body", {"string": "[]"}, "not a JSON object"),
-    ],
-)
-def test_a_damaged_frame_of_an_answer_is_an_error(
-    shop: Shop, use: Use, tmp_path: Path, member: str, value: Any, what: str
-) -> None:
-    with use():
-        callers.call(shop.target, "Say")
-    whole = document(tmp_path / "c.yaml")
-    whole["interactions"][0]["response"][member] = value
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(whole))
-    with use(record_mode="none"), pytest.raises(vcr_grpc.UnreadableInteraction, match=what):
         callers.call(shop.target, "Say")

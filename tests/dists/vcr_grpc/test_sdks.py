@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import anthropic
@@ -84,58 +84,20 @@ async def concurrent(xai: AsyncClient) -> list[Any]:
     return [entry if isinstance(entry, tuple) else (entry, entry.SerializeToString()) for entry in found]
 
 
-def run_blocking(target: str) -> list[Any]:
-    with client(target) as xai:
-        return blocking(xai)
-
-
-def run_concurrent(target: str) -> list[Any]:
-    async def main() -> list[Any]:
-        async with async_client(target) as xai:
-            return await concurrent(xai)
-
-    return asyncio.run(main())
-
-
-@pytest.mark.parametrize("run", [run_blocking, run_concurrent])
-def test_xai_sdk_gets_from_the_cassette_what_it_got_from_the_server(
-    xai: GrpcServer, use: Use, run: Callable[[str], list[Any]]
+def test_a_client_made_before_the_cassette_is_recorded_and_another_question_reaches_no_server(
+    xai: GrpcServer, use: Use
 ) -> None:
-    with use() as cassette:
-        recorded = run(xai.target)
-    assert recorded[0][1].endswith(UNKNOWN_FIELD)
-    assert [entry[1] for entry in recorded if entry[0] is not None and isinstance(entry[1], grpc.StatusCode)] == [
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-    ]
-    methods = [request.path.rpartition("/")[2] for request in cassette.requests]
-    assert methods.count("GetDeferredCompletion") == 3
-    xai.stop()
-    listener = Listener(xai.port)
-    with use(record_mode="none") as cassette:
-        assert run(xai.target) == recorded
-    assert cassette.all_played
-    assert listener.visits == 0
-    listener.close()
-
-
-def test_a_client_made_before_the_cassette_is_recorded_as_well(xai: GrpcServer, use: Use) -> None:
-    with client(xai.target) as made_before:
-        chat = made_before.chat.create(model="grok", messages=[user("hi")])
-        with use() as cassette:
-            chat.sample()
-            list(chat.stream())
-        chat.sample()
-    assert len(cassette) == 2
-
-
-def test_under_none_an_unknown_question_of_xai_sdk_is_an_error_and_nothing_is_sent(xai: GrpcServer, use: Use) -> None:
     async def ask() -> None:
         async with async_client(xai.target) as asking:
             await asking.chat.create(model="grok", messages=[user("other")]).sample()
 
-    with use(), client(xai.target) as asking:
-        asking.chat.create(model="grok", messages=[user("hi")]).sample()
+    with client(xai.target) as early:
+        known = early.chat.create(model="grok", messages=[user("hi")])
+        with use() as cassette:
+            known.sample()
+            list(known.stream())
+        known.sample()
+    assert len(cassette) == 2
     xai.stop()
     listener = Listener(xai.port)
     with use(record_mode="none"), client(xai.target) as asking:
@@ -190,6 +152,12 @@ def test_one_cassette_serves_openai_anthropic_and_xai_sdk_with_the_servers_down(
     http.stop()
     xai.stop()
     assert {request.scheme for request in cassette.requests} == {"http", "grpc"}
+    methods = [request.path.rpartition("/")[2] for request in cassette.requests]
+    assert methods.count("GetDeferredCompletion") == 6
+    codes = [entry[1] for entry in recorded if isinstance(entry, tuple) and isinstance(entry[1], grpc.StatusCode)]
+    assert codes == [grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED] * 2
+    sent = [entry[1] for entry in recorded if isinstance(entry, tuple) and isinstance(entry[1], bytes)]
+    assert any(data.endswith(UNKNOWN_FIELD) for data in sent)
     listeners = [Listener(http.port), Listener(xai.port)]
     with use(record_mode="none") as cassette:
         assert _everything(http.url, xai.target) == recorded

@@ -17,9 +17,9 @@ import vcr
 
 from toolparity.cassettes import vcr_grpc
 
-from .callers import STREAM, iterate, stream, text, unary
+from .callers import STREAM, iterate, stream, unary
 from .conftest import Gone, Use
-from .servers import Shop
+from .servers import Shop, text
 
 pytestmark = pytest.mark.service("dists/vcrpy-grpc")
 
@@ -36,22 +36,8 @@ def test_the_first_message_is_there_while_the_second_is_not_sent_yet(shop: Shop,
         assert len(cassette) == 1
 
 
-def test_the_first_message_is_there_while_the_second_is_not_sent_yet_in_asyncio(shop: Shop, use: Use) -> None:
-    async def main() -> None:
-        async with grpc.aio.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Held")(text("x"))
-            assert (await responses.read()).value == "x"
-            shop.service.hold.set()
-            assert (await responses.read()).value == "x"
-            assert await responses.read() is grpc.aio.EOF
-
-    with use() as cassette:
-        asyncio.run(main())
-    assert len(cassette) == 1
-
-
 def test_an_asyncio_server_and_client_in_one_loop_take_turns_while_recording(use: Use) -> None:
-    async def main() -> list[str]:
+    async def main() -> None:
         taken = asyncio.Event()
 
         async def serve(request: bytes, context: Any) -> AsyncIterator[bytes]:
@@ -64,16 +50,16 @@ def test_an_asyncio_server_and_client_in_one_loop_take_turns_while_recording(use
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Shop", handlers),))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
-        seen = []
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            async for message in stream(channel, "Turns")(text("x")):
-                seen.append(message.value)
-                taken.set()
+            responses = stream(channel, "Turns")(text("x"))
+            assert (await responses.read()).value == "x"
+            taken.set()  # only now can the service send the second
+            assert (await responses.read()).value == "x"
+            assert await responses.read() is grpc.aio.EOF
         await server.stop(None)
-        return seen
 
     with use() as cassette:
-        assert asyncio.run(main()) == ["x", "x"]
+        asyncio.run(main())
     assert len(cassette) == 1
 
 
@@ -89,55 +75,48 @@ def test_a_stream_that_the_server_cuts_is_recorded_with_what_had_come(
         assert way(shop.target, "Cut") == recorded
 
 
-def _leave_by_cancel(responses: Any) -> Any:
-    assert responses.cancel()
-    assert responses.cancelled()
-    assert responses.code() is grpc.StatusCode.CANCELLED
-    with pytest.raises(grpc.RpcError) as raised:
-        next(responses)
-    assert raised.value is responses
-    return None
-
-
-def _leave_by_drop(responses: Any) -> Any:
-    return None
-
-
-def _leave_by_keeping(responses: Any) -> Any:
-    return responses
-
-
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("leave", [_leave_by_cancel, _leave_by_drop, _leave_by_keeping])
+@pytest.mark.parametrize("leave", ["cancel", "drop", "keep"])
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
-    shop: Shop, use: Use, unreachable: Gone, leave: Any, read: int
+    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path, leave: str, read: int
 ) -> None:
-    def go() -> None:
-        with grpc.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Held")(text("x"))
-            assert [next(responses).value for _ in range(read)] == ["x"] * read
-            kept.append(leave(responses))
-            del responses
-            gc.collect()
+    def go() -> list[Any]:
+        channel = grpc.insecure_channel(shop.target)
+        responses = stream(channel, "Held")(text("x"))
+        assert [next(responses).value for _ in range(read)] == ["x"] * read
+        if leave == "keep":  # the channel as well, or its end would end the stream
+            return [responses.cancel, channel.close]
+        if leave == "cancel":
+            assert responses.cancel()
+            assert responses.cancelled()
+            assert responses.code() is grpc.StatusCode.CANCELLED
+            with pytest.raises(grpc.RpcError) as raised:
+                next(responses)
+            assert raised.value is responses
+            del raised
+        del responses
+        gc.collect()
+        return [channel.close]
 
-    kept: list[Any] = []
     with use() as cassette:
-        if leave is _leave_by_keeping:  # the channel as well, or its end would end the stream
-            channel = grpc.insecure_channel(shop.target)
-            responses = stream(channel, "Held")(text("x"))
-            assert [next(responses).value for _ in range(read)] == ["x"] * read
-        else:
-            go()
-    if leave is _leave_by_keeping:
-        responses.cancel()
-        channel.close()
+        after = go()
+    for end in after:
+        end()
     (response,) = cassette.responses
     assert response["grpc"] == {"left_by_caller": True, "stream": True}
+    assert response["headers"].get("greeting", []) == ["hello", "again"] * read
     assert len(json.loads(response["body"]["string"])["messages"]) == read
-    with unreachable(shop), use(record_mode="none") as cassette:
-        go()
-    assert cassette.all_played
+    shop.service.hold.set()
+    with use(tmp_path / "whole.yaml"):
+        assert len(iterate(shop.target, "Held").messages) == 2
+    with unreachable(shop):
+        for path in (None, tmp_path / "whole.yaml"):
+            with use(path, record_mode="none") as cassette:
+                after = go()
+            assert cassette.all_played
+            for end in after:
+                end()
 
 
 def test_reading_on_where_the_recording_was_left_is_an_error_that_says_so(shop: Shop, use: Use) -> None:
@@ -161,7 +140,7 @@ def test_reading_on_where_the_recording_was_left_is_an_error_that_says_so(shop: 
 
 
 def test_an_asyncio_stream_that_is_left_is_recorded_as_far_as_it_was_read(
-    shop: Shop, use: Use, unreachable: Gone
+    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path
 ) -> None:
     async def go() -> list[Any]:
         async with grpc.aio.insecure_channel(shop.target) as channel:
@@ -174,9 +153,16 @@ def test_an_asyncio_stream_that_is_left_is_recorded_as_far_as_it_was_read(
 
     with use() as cassette:
         recorded = asyncio.run(go())
-    assert cassette.responses[0]["grpc"] == {"left_by_caller": True, "stream": True}
-    with unreachable(shop), use(record_mode="none"):
-        assert asyncio.run(go()) == recorded
+    (response,) = cassette.responses
+    assert response["grpc"] == {"left_by_caller": True, "stream": True}
+    assert response["headers"]["greeting"] == ["hello", "again"]
+    shop.service.hold.set()
+    with use(tmp_path / "whole.yaml"):
+        assert len(iterate(shop.target, "Held").messages) == 2
+    with unreachable(shop):
+        for path in (None, tmp_path / "whole.yaml"):
+            with use(path, record_mode="none"):
+                assert asyncio.run(go()) == recorded
 
 
 def test_an_answer_that_the_client_did_not_wait_for_is_not_recorded(shop: Shop, use: Use) -> None:
@@ -204,23 +190,6 @@ def test_many_threads_and_tasks_on_one_cassette_keep_each_calls_messages_togethe
         async with grpc.aio.insecure_channel(shop.target) as channel:
             return await asyncio.gather(*(_aio_values(channel, f"task {n}") for n in range(16)))
 
-    def go() -> list[Any]:
-        with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(lambda n: _values(shop.target, f"thread {n}"), range(16)))
-        return found + asyncio.run(tasks())
-
-    with use() as cassette:
-        recorded = go()
-    assert len(cassette) == 64
-    assert [values for _, many in recorded for values in many] == [
-        f"{kind} {n} {m}" for kind in ("thread", "task") for n in range(16) for m in range(4)
-    ]
-    with unreachable(shop), use(record_mode="none") as cassette:
-        assert go() == recorded
-    assert cassette.all_played
-
-
-def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop, use: Use, unreachable: Gone) -> None:
     together = threading.Barrier(8)
 
     def number(_: int) -> str:
@@ -228,14 +197,20 @@ def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop
             together.wait()
             return str(unary(channel, "Number")(text("x")).value)
 
-    def go() -> list[str]:
+    def go() -> list[Any]:
         with ThreadPoolExecutor(8) as threads:
-            return sorted(threads.map(number, range(8)))
+            assert sorted(threads.map(number, range(8))) == list("12345678")  # equal calls: an answer for each
+            found = list(threads.map(lambda n: _values(shop.target, f"thread {n}"), range(16)))
+        return found + asyncio.run(tasks())
 
-    with use():
-        assert go() == list("12345678")
+    with use() as cassette:
+        recorded = go()
+    assert len(cassette) == 72
+    assert [values for _, many in recorded for values in many] == [
+        f"{kind} {n} {m}" for kind in ("thread", "task") for n in range(16) for m in range(4)
+    ]
     with unreachable(shop), use(record_mode="none") as cassette:
-        assert go() == list("12345678")
+        assert go() == recorded
     assert cassette.all_played
 
 
@@ -272,50 +247,3 @@ def test_finding_an_answer_and_marking_it_played_is_one_step(shop: Shop, use: Us
         ask()
         others[0].join()
     assert sorted(got) == [(False, "1"), (False, "1"), (True, "CallNotRecorded")]
-
-
-def test_what_had_come_before_a_stream_was_left_is_kept(shop: Shop, use: Use) -> None:
-    async def aio() -> None:
-        async with grpc.aio.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Count")(text("x"))
-            await responses.read()
-            responses.cancel()
-
-    with use() as cassette:
-        asyncio.run(aio())
-        with grpc.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Count")(text("x"))
-            next(responses)
-            responses.cancel()
-    assert [response["headers"]["greeting"] for response in cassette.responses] == [["hello", "again"]] * 2
-    assert [response["grpc"] for response in cassette.responses] == [{"left_by_caller": True, "stream": True}] * 2
-
-
-def test_a_whole_recording_may_be_left_early_when_it_is_played(shop: Shop, use: Use) -> None:
-    async def aio() -> None:
-        async with grpc.aio.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Count")(text("x"))
-            assert (await responses.read()).value == "x 0"
-            assert responses.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await responses.read()
-            assert await responses.code() is grpc.StatusCode.CANCELLED
-            responses = stream(channel, "Count")(text("x"))
-            async for message in responses:
-                assert message.value == "x 0"
-                responses.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await anext(aiter(responses))
-                break
-
-    with use():
-        assert len(iterate(shop.target, "Count").messages) == 4
-    with use(record_mode="none", allow_playback_repeats=True):
-        asyncio.run(aio())
-        with grpc.insecure_channel(shop.target) as channel:
-            responses = stream(channel, "Count")(text("x"))
-            assert next(responses).value == "x 0"
-            assert responses.cancel()
-            with pytest.raises(grpc.RpcError):
-                next(responses)
-            assert responses.code() is grpc.StatusCode.CANCELLED
