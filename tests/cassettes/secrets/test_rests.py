@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+import requests
 
 from tests.cassettes.secrets.cassettes import answer, cassette, chat_stream, pieces
 from tests.cassettes.secrets.fakes import env_key, fake
+from toolparity.cassettes.errors import SecretsLeft
+from toolparity.cassettes.recorder.vcr import recording
 from toolparity.cassettes.secrets import Scrubber, scan
 from toolparity.cassettes.secrets.scanner import secrets_in
 
@@ -72,15 +78,42 @@ def test_a_body_that_no_search_can_read_is_refused(encoding: str) -> None:
     assert "unreadable" in [leak.kind for leak in scan(cassette(response=body), {})]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff",
-        b"\xff\xd8\xff\xe0\x00\x10JFIF\x00",
-        b"RIFF\x24\x00\x00\x00WAVEfmt \xff",
-        "cut in a letter: é".encode()[:-1],
-        "漢字 and 😀".encode(),
-    ],
-)
-def test_data_of_a_known_kind_and_cut_text_pass(body: bytes) -> None:
-    assert scan(cassette(response=body), {}) == []
+def test_data_of_a_known_kind_and_cut_text_pass() -> None:
+    png, jpeg = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff", b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"
+    texts = ["cut in a letter: é".encode()[:-1], "漢字 and 😀".encode()]
+    for body in (png, jpeg, b"RIFF\x24\x00\x00\x00WAVEfmt \xff", *texts):
+        assert scan(cassette(response=body), {}) == []
+
+
+class _Echo(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = answer(f"it is {fake('openai')}")
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        return
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Echo)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_recording_remembers_responses_before_they_were_scrubbed(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recording({}) as made:
+        requests.get(address, timeout=10)
+    assert len(made.responses) == 1  # no rest is left
+    monkeypatch.setattr(Scrubber, "body", lambda self, body: body.replace(b"sk-proj-", b"REDACTED"))
+    with pytest.raises(SecretsLeft, match="rest of a secret"), recording({}):
+        requests.get(address, timeout=10)
