@@ -35,6 +35,12 @@ pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "
         ),
         (["--library", "nowhere"], "Directory 'nowhere' does not exist"),
         (["--ca-file", "ca.pem"], "--ca-file needs --tls"),
+        (["text-only", "zz-typo"], "unknown scenario in the library: 'zz-typo'; known: "),
+        (["--port", "65536"], "65536 is not in the range"),
+        (["--grpc-port", "-1"], "-1 is not in the range"),
+        (["--delay", "-1"], "-1.0 is not in the range"),
+        (["--delay", "inf"], "inf is not in the range"),
+        (["--delay", "nan"], "the delay must be a number"),
     ],
 )
 def test_the_command_refuses_options_that_do_not_fit(given: list[str], printed: str) -> None:

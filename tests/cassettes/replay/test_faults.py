@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from toolparity.cassettes.errors import InvalidFault
-from toolparity.cassettes.replay.faults import FAULTS, parse
+from toolparity.cassettes.replay.faults import parse
 from toolparity.cassettes.replay.response_index import ResponseIndex
 from toolparity.cassettes.surfaces import SURFACES
 
@@ -60,17 +60,6 @@ def test_status_is_the_providers_own_error(server: Server, surface: str) -> None
         assert {"error", "message"} & answer.json.keys(), status
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/v1beta/models", "/api/tags", "/foundation-models"])
-def test_lists_of_models_have_faults_as_well(server: Server, path: str) -> None:
-    limited = server.request("GET", path, x_toolparity_fault="status=429; retry-after=2")
-    assert (limited.status, limited.headers["retry-after"]) == (429, "2")
-    assert server.request("GET", path, x_toolparity_fault="html=503").body.startswith(b"<html>")
-    assert server.request("GET", path, x_toolparity_fault="empty").body == b""
-    with pytest.raises(json.JSONDecodeError):
-        server.request("GET", path, x_toolparity_fault="malformed").json  # noqa: B018
-    assert server.request("GET", path, x_toolparity_fault="delay=0").json
-
-
 def test_the_sdks_raise_the_class_of_the_status(server: Server) -> None:
     client = openai.OpenAI(base_url=f"{server.url}/fault/status=429;retry-after=2/v1", api_key="any", max_retries=0)
     with pytest.raises(openai.RateLimitError) as refused:
@@ -112,25 +101,35 @@ def test_malformed_damages_one_byte_of_one_event(server: Server) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("fault", "end"), [("cut=40", "eof"), ("reset=40", "reset"), ("hang=40", "open")])
-def test_a_broken_transfer_ends_after_the_bytes(server: Server, fault: str, end: str, stream: bool) -> None:
-    arrived, ended = raw(server, fault, sent_body("openai.chat", stream), wait=1.5)
-    assert ended == end
-    whole = answer_body("openai.chat", stream)
-    expected = whole[:40]
-    assert (b"28\r\n" + expected in content(arrived)) if stream else content(arrived) == expected
-    assert not arrived.endswith(b"0\r\n\r\n")
-
-
-def test_end_completes_the_transfer_early(server: Server) -> None:
-    arrived, ended = raw(server, "end=40", sent_body("openai.chat", False))
+def test_a_broken_transfer_ends_after_the_bytes(server: Server, stream: bool) -> None:
+    body, whole = sent_body("openai.chat", stream), answer_body("openai.chat", stream)
+    for fault, end in (("cut=40", "eof"), ("reset=40", "reset"), ("hang=40", "open")):
+        arrived, ended = raw(server, fault, body, wait=1.5)
+        assert ended == end
+        assert (b"28\r\n" + whole[:40] in content(arrived)) if stream else content(arrived) == whole[:40]
+        assert not arrived.endswith(b"0\r\n\r\n")
+    arrived, ended = raw(server, "end=40", body)
     assert ended == "complete"
-    assert content(arrived) == b"28\r\n" + answer_body("openai.chat", False)[:40] + b"\r\n0\r\n\r\n"
+    assert content(arrived) == b"28\r\n" + whole[:40] + b"\r\n0\r\n\r\n"
+    for fault, end in (("reset", "reset"), ("hang", "open")):
+        assert raw(server, fault, body, wait=1) == (b"", end)
 
 
-@pytest.mark.parametrize(("fault", "end"), [("reset", "reset"), ("hang", "open")])
-def test_without_bytes_there_is_no_response(server: Server, fault: str, end: str) -> None:
-    assert raw(server, fault, sent_body("openai.chat", False), wait=1) == (b"", end)
+def test_an_invalid_fault_is_refused(server: Server) -> None:
+    for text, message in {
+        "bogus": "unknown fault: 'bogus' (one of status, html",
+        "status": "the fault status needs a value: status=N",
+        "status=99": "must be a number from 400 to 599, got '99'",
+        "cut=nan": "must be a number from 0",
+        "cut=1.5": "must be a whole number",
+        "cut=1;reset=2": "a fault has one failure: got cut and reset",
+        "cut=1;cut=2": "the option cut is duplicated",
+        ";": "the fault is empty",
+    }.items():
+        with pytest.raises(InvalidFault, match=re.escape(message)) as error:
+            parse(text)
+        answer = server.post(CHAT, sent_body("openai.chat", False), x_toolparity_fault=text)
+        assert (answer.status, answer.json["error"]["message"]) == (400, str(error.value))
 
 
 def test_the_server_takes_further_requests_after_every_fault(server: Server) -> None:
@@ -164,30 +163,8 @@ def test_scenario_and_fault_are_prefixes_in_any_order(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("bogus", "unknown fault: 'bogus' (one of status, html"),
-        ("status", "the fault status needs a value: status=N"),
-        ("status=99", "must be a number from 400 to 599, got '99'"),
-        ("cut=nan", "must be a number from 0"),
-        ("cut=1.5", "must be a whole number"),
-        ("cut=1;reset=2", "a fault has one failure: got cut and reset"),
-        ("cut=1;cut=2", "the option cut is duplicated"),
-        (";", "the fault is empty"),
-    ],
+    "path", ["/", "/v1/unknown", "/v1/models", "/v1beta/models", "/api/tags", "/foundation-models"]
 )
-def test_an_invalid_fault_is_refused(server: Server, text: str, message: str) -> None:
-    with pytest.raises(InvalidFault, match=re.escape(message)) as error:
-        parse(text)
-    answer = server.post(CHAT, sent_body("openai.chat", False), x_toolparity_fault=text)
-    assert (answer.status, answer.json["error"]["message"]) == (400, str(error.value))
-
-
-def test_every_option_has_its_effect_on_the_page(server: Server) -> None:
-    assert server.request("GET", "/").json["faults"] == {name: option.effect for name, option in FAULTS.items()}
-
-
-@pytest.mark.parametrize("path", ["/", "/v1/unknown"])
 def test_faults_apply_to_the_page_and_to_unknown_addresses(server: Server, path: str) -> None:
     usual = server.request("GET", path)
     answer = server.request("GET", path, x_toolparity_fault="status=429; retry-after=2")
@@ -197,7 +174,9 @@ def test_faults_apply_to_the_page_and_to_unknown_addresses(server: Server, path:
     assert len(damaged.body) == len(usual.body) or path == "/"  # the page lists the last request
     with pytest.raises(json.JSONDecodeError):
         _ = damaged.json
-    assert server.request("GET", "/fault/html=503" + path).status == 503
+    page = server.request("GET", "/fault/html=503" + path)
+    assert (page.status, page.body[:5]) == (503, b"<html")
+    assert server.request("GET", path, x_toolparity_fault="delay=0").json
 
 
 def test_the_page_stays_readable_if_the_server_has_a_fault_for_every_request(index: ResponseIndex) -> None:

@@ -28,8 +28,8 @@ def call(server: Server, data: bytes, stream: bool, fault: str | None = None, **
         return list(found) if stream else [found]
 
 
-def recorded_request(stream: bool) -> bytes:
-    return base64.b64decode(json.loads(sent_body("xai.grpc", stream))["serialized"])
+def recorded_request(stream: bool, scenario: str = "parallel-three") -> bytes:
+    return base64.b64decode(json.loads(sent_body("xai.grpc", stream, scenario))["serialized"])
 
 
 @pytest.mark.parametrize("stream", [False, True])

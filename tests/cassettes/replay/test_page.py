@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from toolparity.cassettes.replay.faults import FAULTS
 from toolparity.cassettes.replay.journal import KEPT
 
 from .conftest import SCENARIOS, Server, sent_body
@@ -61,6 +62,7 @@ def test_programs_get_the_same_as_json(server: Server) -> None:
     server.post("/scenario/text-only/v1/messages", b"{}")
     content = server.request("GET", "/").json
     assert content["scenarios"] == sorted(SCENARIOS)
+    assert content["faults"] == {name: option.effect for name, option in FAULTS.items()}
     chat = next(surface for surface in content["surfaces"] if surface["name"] == "openai.chat")
     assert "/v1/chat/completions" in chat["addresses"]
     assert chat["responses"] == 2 * (2 + 2 + 1)  # rounds of the scenarios, plain and streamed

@@ -70,17 +70,6 @@ def server(index: ResponseIndex) -> Iterator[Server]:
 # Python
 
 
-@pytest.mark.thorough(keep=4)
-@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-@pytest.mark.parametrize("name", [name for name, at in SURFACES.items() if at.provider != "xai"])
-def test_python_sdks_have_their_conversation_at_the_root(server: Server, name: str, stream: bool) -> None:
-    surface = SURFACES[name]
-    link = emulated(surface, server.url + surface.spec.base_path).link
-    first, second = talk(SCRIPT, surface, link, stream=stream)
-    assert [call.name for call in first.response.calls] == ["get_weather", "get_weather", "list_events"]
-    assert second.response.choices[0].text == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
-
-
 @pytest.mark.thorough(keep=3, per="{name}")
 @pytest.mark.parametrize("fault", ["status=400", "html=502;times=9", "cut=200", "reset=200", "reset"])
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])

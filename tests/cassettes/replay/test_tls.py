@@ -55,7 +55,8 @@ def test_a_client_that_trusts_the_authority_connects(secure: Servers, certificat
         assert json.loads(answer.read())["object"] == "list"
 
 
-def test_any_other_client_refuses(secure: Servers) -> None:
+def test_any_other_client_refuses(secure: Servers, certificate: Certificate) -> None:
+    assert Certificate().authority != certificate.authority
     with pytest.raises(urllib.request.URLError, match="CERTIFICATE_VERIFY_FAILED"):  # type: ignore[attr-defined]
         urllib.request.urlopen(secure.http_url + "/v1/models")
 
@@ -65,10 +66,6 @@ def test_grpc_is_on_tls_too(secure: Servers, certificate: Certificate) -> None:
     with grpc.secure_channel(secure.grpc_address, credentials) as channel:
         call = channel.unary_unary("/xai_api.Chat/GetCompletion", request_serializer=None, response_deserializer=None)
         assert call(recorded_request(False), timeout=20)
-
-
-def test_two_authorities_are_different(certificate: Certificate) -> None:
-    assert Certificate().authority != certificate.authority
 
 
 @pytest.mark.parametrize("stream", [False, True])
