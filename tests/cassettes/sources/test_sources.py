@@ -8,7 +8,6 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 import yaml
 
 from tests.support.traffic import CHAT_URL, chat_body, chat_stream, interaction, row, write_rows
-from toolparity.cassettes.sources import Exchange, Problem, files, read
+from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cassettes.sources.endpoints import classify
 from toolparity.normalizer.wires.registry import WIRES
 
@@ -71,26 +70,24 @@ def test_half_surrogate_pairs_and_huge_numbers_lose_no_line(tmp_path: Path) -> N
     assert second.request == {"n": 10**400}
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("{not json", "invalid JSON"),
-        ('{"body": 5}', "not a recording"),
-        ('{"wire": "openai.chat"}', "neither body nor frames"),
-        ('{"body": "%%%", "body_encoding": "base64"}', "not base64"),
-        ('{"body": "x", "body_encoding": "rot13"}', "rot13"),
-        ('{"request": ' + "[" * 100_000, "invalid JSON"),
-    ],
-)
-def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_is_read(tmp_path: Path, line: str, what: str) -> None:
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body()), line, row(chat_body()))
-    good, bad, after = read(path)
-    assert isinstance(good, Exchange)
-    assert isinstance(after, Exchange)
-    assert isinstance(bad, Problem)
-    assert str(bad).startswith(f"{path}:2: ")
-    assert what in str(bad)
-    assert bad.fault
+def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_is_read(tmp_path: Path) -> None:
+    for line, what in {
+        "{not json": "invalid JSON",
+        '{"body": 5}': "not a recording",
+        '{"wire": "openai.chat"}': "neither body nor frames",
+        '{"traceId": "t", "payload": {}}': "neither body nor frames, nor request and response",
+        '{"body": "%%%", "body_encoding": "base64"}': "not base64",
+        '{"body": "x", "body_encoding": "rot13"}': "rot13",
+        '{"request": ' + "[" * 100_000: "invalid JSON",
+    }.items():
+        path = write_rows(tmp_path / "r.jsonl", row(chat_body()), line, row(chat_body()))
+        good, bad, after = read(path)
+        assert isinstance(good, Exchange)
+        assert isinstance(after, Exchange)
+        assert isinstance(bad, Problem)
+        assert str(bad).startswith(f"{path}:2: ")
+        assert what in str(bad)
+        assert bad.fault
 
 
 def test_one_record_is_read_at_a_time(tmp_path: Path) -> None:
@@ -116,16 +113,6 @@ def test_one_record_is_read_at_a_time(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_a_line_without_end_is_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_RECORD_BYTES", 2000)
-    path = write_rows(tmp_path / "r.jsonl", row(chat_body()), row("x" * 200_000), row(chat_body()))
-    good, bad, after = read(path)
-    assert isinstance(good, Exchange)
-    assert isinstance(after, Exchange)
-    assert isinstance(bad, Problem)
-    assert bad.line == 2
-
-
 def test_lines_that_are_the_events_of_a_stream_are_one_body(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(chat_stream("f").replace("data: ", "").replace("\n\n", "\n"))
@@ -136,74 +123,45 @@ def test_lines_that_are_the_events_of_a_stream_are_one_body(tmp_path: Path) -> N
 # Cassettes
 
 
-@pytest.mark.parametrize(
-    "body",
-    [chat_body("f"), {"string": chat_body("f")}, {"base64_string": base64.b64encode(chat_body("f").encode()).decode()}],
-)
 @pytest.mark.parametrize("suffix", [".yaml", ".yml", ".json", ".yaml.gz"])
-def test_vcrpy_cassettes_hold_bodies_in_several_spellings(tmp_path: Path, body: Any, suffix: str) -> None:
-    document = {"interactions": [interaction(body, request='{"model": "m", "tools": []}')], "version": 1}
-    text = json.dumps(document) if "json" in suffix else yaml.safe_dump(document)
-    path = tmp_path / f"c{suffix}"
-    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
-    (found,) = exchanges(path)
-    assert found.source == f"{path}#1"
-    assert found.body == chat_body("f").encode()
-    assert (found.provider, found.wire, found.stream, found.status) == ("openai", "openai.chat", False, 200)
-    assert (found.model, found.request) == ("m", {"model": "m", "tools": []})
+def test_vcrpy_cassettes_hold_bodies_in_several_forms(tmp_path: Path, suffix: str) -> None:
+    text = chat_body("f")
+    for body in (text, {"string": text}, {"base64_string": base64.b64encode(text.encode()).decode()}):
+        document = {"interactions": [interaction(body, request='{"model": "m", "tools": []}')], "version": 1}
+        data = (json.dumps(document) if "json" in suffix else yaml.safe_dump(document)).encode()
+        path = tmp_path / f"c{suffix}"
+        path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+        (found,) = exchanges(path)
+        assert (found.source, found.body) == (f"{path}#1", text.encode())
+        assert (found.provider, found.wire, found.stream, found.status) == ("openai", "openai.chat", False, 200)
+        assert (found.model, found.request) == ("m", {"model": "m", "tools": []})
 
 
-def test_an_exchange_of_a_yaml_cassette_knows_its_line(tmp_path: Path) -> None:
-    path = write_yaml(tmp_path / "c.yaml", interaction(chat_body()), interaction(chat_body()))
-    first, second = exchanges(path)
+def test_packed_bodies_are_unpacked_and_plain_ones_under_a_stale_header_kept(tmp_path: Path) -> None:
+    text = chat_body().encode()
+    packed = [("gzip", gzip.compress(text)), ("deflate, gzip", gzip.compress(zlib.compress(text)))]
+    packed += [("deflate", zlib.compress(text)), ("deflate", zlib.compress(text, wbits=-15))]
+    packed += [(encoding, text) for encoding in ("gzip", "deflate", "br", "identity")]
+    rows = [interaction({"string": data}, content_encoding=encoding) for encoding, data in packed]
+    assert [found.body for found in exchanges(write_yaml(tmp_path / "c.yaml", *rows))] == [text] * len(packed)
+
+
+def test_an_interaction_that_cannot_be_read_is_a_problem_and_the_next_one_is_read(tmp_path: Path) -> None:
+    packed = [("gzip", gzip.compress(chat_body().encode())[:-12]), ("gzip", b"\x1f\x8b\x08garbage of some length")]
+    packed += [("deflate", b"\xff\xfe\x00\x9a"), ("br", b"\xa1\x98\x09\x00\xc4\x8f\xff")]
+    packed += [("zstd", b"\x28\xb5\x2f\xfd\x00\x01")]
+    bad_ones: list[Any] = [interaction({"string": data}, content_encoding=encoding) for encoding, data in packed]
+    bad_ones += ["a text", None, {"request": {"uri": CHAT_URL}}, {"request": [], "response": {}}]
+    bad_ones += [{"response": {"body": 5}}]
+    both = [each for bad in bad_ones for each in (bad, interaction(chat_body()))]
+    path = write_yaml(tmp_path / "c.yaml", *both)
+    found = list(read(path))
     lines = path.read_text().splitlines()
-    assert first.line
-    assert second.line
-    assert lines[first.line - 1].startswith("- request")
-    assert lines[second.line - 1].startswith("- request")
-
-
-@pytest.mark.parametrize(
-    ("encoding", "packed"),
-    [
-        ("gzip", gzip.compress(chat_body().encode())),
-        ("deflate", zlib.compress(chat_body().encode())),
-        ("deflate", zlib.compress(chat_body().encode(), wbits=-15)),
-        ("gzip", chat_body().encode()),
-        ("deflate", chat_body().encode()),
-        ("br", chat_body().encode()),
-        ("identity", chat_body().encode()),
-        ("deflate, gzip", gzip.compress(zlib.compress(chat_body().encode()))),
-    ],
-)
-def test_packed_bodies_are_unpacked_and_plain_ones_under_a_stale_header_kept(
-    tmp_path: Path, encoding: str, packed: bytes
-) -> None:
-    path = write_yaml(tmp_path / "c.yaml", interaction({"string": packed}, content_encoding=encoding))
-    (found,) = exchanges(path)
-    assert found.body == chat_body().encode()
-
-
-@pytest.mark.parametrize(
-    ("encoding", "packed"),
-    [
-        ("gzip", gzip.compress(chat_body().encode())[:-12]),
-        ("gzip", b"\x1f\x8b\x08garbage of some length"),
-        ("deflate", b"\xff\xfe\x00\x9a"),
-        ("br", b"\xa1\x98\x09\x00\xc4\x8f\xff"),
-        ("zstd", b"\x28\xb5\x2f\xfd\x00\x01"),
-    ],
-)
-def test_a_body_that_cannot_be_unpacked_is_a_problem_and_the_next_interaction_is_read(
-    tmp_path: Path, encoding: str, packed: bytes
-) -> None:
-    path = write_yaml(
-        tmp_path / "c.yaml", interaction({"string": packed}, content_encoding=encoding), interaction(chat_body())
-    )
-    bad, good = read(path)
-    assert isinstance(bad, Problem)
-    assert encoding in bad.what
-    assert isinstance(good, Exchange)
+    assert [type(item) for item in found] == [Problem, Exchange] * len(bad_ones)
+    for (encoding, _), problem in zip(packed, found[::2], strict=False):
+        assert isinstance(problem, Problem)
+        assert encoding in problem.what
+    assert all(item.line and lines[item.line - 1].startswith("- request") for item in found[1::2])
 
 
 def test_a_body_that_unpacks_without_end_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,11 +240,11 @@ def test_grpc_calls_in_vcrpy_cassettes_are_their_serialized_messages(tmp_path: P
     assert (other.wire, other.provider, other.url) == ("grpc", "other", "127.0.0.1:1/shop.Till/Pay")
 
 
-@pytest.mark.parametrize("messages", [None, [{}], ["AQ=="], [{"serialized": "%"}], {"serialized": "AQ=="}])
-def test_a_grpc_call_without_serialized_messages_is_a_problem(tmp_path: Path, messages: Any) -> None:
-    bad, good = read(write_yaml(tmp_path / "c.yaml", _rpc("xai_api.Chat/GetCompletion", messages), interaction("{}")))
-    assert isinstance(bad, Problem)
-    assert isinstance(good, Exchange)
+def test_a_grpc_call_without_serialized_messages_is_a_problem(tmp_path: Path) -> None:
+    shapes: list[Any] = [None, [{}], ["AQ=="], [{"serialized": "%"}], {"serialized": "AQ=="}]
+    rows = [_rpc("xai_api.Chat/GetCompletion", messages) for messages in shapes]
+    found = read(write_yaml(tmp_path / "c.yaml", *rows, interaction("{}")))
+    assert [type(item) for item in found] == [*[Problem] * len(shapes), Exchange]
 
 
 def test_har_files_with_text_and_base64_bodies(tmp_path: Path) -> None:
@@ -310,16 +268,6 @@ def test_har_files_with_text_and_base64_bodies(tmp_path: Path) -> None:
     assert "export the HAR with content" in str(bad)
 
 
-@pytest.mark.parametrize(
-    "item", ["a text", None, {"request": {"uri": CHAT_URL}}, {"request": [], "response": {}}, {"response": {"body": 5}}]
-)
-def test_an_interaction_of_another_shape_is_a_problem(tmp_path: Path, item: Any) -> None:
-    path = write_yaml(tmp_path / "c.yaml", item, interaction(chat_body()))
-    bad, good = read(path)
-    assert isinstance(bad, Problem)
-    assert isinstance(good, Exchange)
-
-
 def test_yaml_tags_are_data_or_refused_and_never_run(tmp_path: Path) -> None:
     flag = tmp_path / "ran"
     body = json.dumps(chat_body())
@@ -339,23 +287,20 @@ def test_yaml_tags_are_data_or_refused_and_never_run(tmp_path: Path) -> None:
     assert not flag.exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("interactions: [", "invalid YAML"),
-        ("interactions:\n- request: {a: b\n  c", "invalid YAML"),
-        ("interactions: []\n", "no interactions"),
-        ("- a list\n", "its top level is not a mapping"),
-        ("name: CI\non: push\n", "no interactions"),
-        ("interactions:\n- " + "[" * 50_000, "nested too deeply"),
-        ("interactions:\n- *nowhere\n", "invalid YAML"),
-        ("interactions: \x00\n", "invalid YAML"),
-        ("# nothing\n", "empty"),
-    ],
-)
-def test_yaml_without_a_cassette_is_one_problem(tmp_path: Path, text: str, what: str) -> None:
-    (tmp_path / "c.yaml").write_text(text)
-    assert what in problem(tmp_path / "c.yaml").what
+def test_yaml_without_a_cassette_is_one_problem(tmp_path: Path) -> None:
+    for text, what in {
+        "interactions: [": "invalid YAML",
+        "interactions:\n- request: {a: b\n  c": "invalid YAML",
+        "interactions: []\n": "no interactions",
+        "- a list\n": "its top level is not a mapping",
+        "name: CI\non: push\n": "no interactions",
+        "interactions:\n- " + "[" * 50_000: "nested too deeply",
+        "interactions:\n- *nowhere\n": "invalid YAML",
+        "interactions: \x00\n": "invalid YAML",
+        "# nothing\n": "empty",
+    }.items():
+        (tmp_path / "c.yaml").write_text(text)
+        assert what in problem(tmp_path / "c.yaml").what
 
 
 def test_merge_keys_cannot_blow_up(tmp_path: Path) -> None:
@@ -379,20 +324,14 @@ def test_interactions_before_the_damage_are_read(tmp_path: Path) -> None:
 # Single bodies
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "stream"),
-    [
-        ("b.json", chat_body("f"), False),
-        ("b.sse", chat_stream("f"), True),
-        ("b.txt", chat_stream("f"), True),
-        ("b.dump", chat_stream("f"), True),
-        ("b.json", "[" + ",".join(line[6:] for line in chat_stream("f").split("\n\n")[:-2]) + "]", True),
-    ],
-)
-def test_the_wire_of_a_single_body_is_detected(tmp_path: Path, name: str, text: str, stream: bool) -> None:
-    (tmp_path / name).write_text(text)
-    (found,) = exchanges(tmp_path / name)
-    assert (found.source, found.wire, found.stream) == (f"{tmp_path / name}#1", "openai.chat", stream)
+def test_the_wire_of_a_single_body_is_detected(tmp_path: Path) -> None:
+    streamed = chat_stream("f")
+    array = "[" + ",".join(line[6:] for line in streamed.split("\n\n")[:-2]) + "]"
+    files = {"b.json": chat_body("f"), "b.sse": streamed, "b.txt": streamed, "b.dump": streamed, "a.json": array}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        (found,) = exchanges(tmp_path / name)
+        assert (found.source, found.wire, found.stream) == (f"{tmp_path / name}#1", "openai.chat", name != "b.json")
 
 
 def test_a_body_of_an_unknown_wire_needs_the_option(tmp_path: Path) -> None:
@@ -411,127 +350,73 @@ def test_the_wire_in_the_file_precedes_the_option(tmp_path: Path) -> None:
 # What is not traffic
 
 
-def _bad_files() -> Iterator[tuple[str, bytes, str]]:
+def test_a_file_without_traffic_is_one_problem(tmp_path: Path) -> None:
     good = gzip.compress(json.dumps(row(chat_body())).encode())
-    yield "empty.jsonl", b"", "empty"
-    yield "blank.json", b" \n\n", "white space"
-    yield "cut.jsonl.gz", good[:-12], "damaged or truncated compressed data"
-    yield "head.jsonl.gz", good[:5], "damaged or truncated compressed data"
-    yield "flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "compressed data"
-    yield "noise.jsonl", bytes(range(256)) * 50, "no traffic"
-    yield "noise.yaml", bytes(range(128, 256)) * 50, "invalid YAML"
-    yield "picture.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "no traffic"
-    yield "page.txt", b"<html>hello</html>", "no traffic"
-    yield "package.json", b'{"name": "x"}', "no traffic"
-    yield "number.json", b"5", "no traffic"
-    yield "cut.json", b'{"choices": [', "no traffic"
-    yield "empty.har", b'{"log": {"entries": []}}', "no traffic"
-    yield "deep.json", b"[" * 100_000, "no traffic"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "what"), list(_bad_files()), ids=lambda value: value if type(value) is str else ""
-)
-def test_a_file_without_traffic_is_one_problem(tmp_path: Path, name: str, content: bytes, what: str) -> None:
-    (tmp_path / name).write_bytes(content)
-    found = problem(tmp_path / name)
-    assert what in found.what
-    assert str(found).startswith(str(tmp_path / name))
-    assert found.fault
-
-
-def test_lines_before_a_cut_in_gzip_data_are_read(tmp_path: Path) -> None:
-    lines = "".join(json.dumps(row(chat_body(os.urandom(400).hex()))) + "\n" for _ in range(400))
-    (tmp_path / "r.jsonl.gz").write_bytes(gzip.compress(lines.encode())[:-200])
-    *found, last = read(tmp_path / "r.jsonl.gz")
-    assert len(found) > 200
-    assert all(isinstance(f, Exchange) for f in found)
-    assert isinstance(last, Problem)
-
-
-def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
+    for name, content, what in (
+        ("empty.jsonl", b"", "empty"),
+        ("blank.json", b" \n\n", "white space"),
+        ("cut.jsonl.gz", good[:-12], "damaged or truncated compressed data"),
+        ("head.jsonl.gz", good[:5], "damaged or truncated compressed data"),
+        ("flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "compressed data"),
+        ("noise.jsonl", bytes(range(256)) * 50, "no traffic"),
+        ("noise.yaml", bytes(range(128, 256)) * 50, "invalid YAML"),
+        ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "no traffic"),
+        ("page.txt", b"<html>hello</html>", "no traffic"),
+        ("package.json", b'{"name": "x"}', "no traffic"),
+        ("number.json", b"5", "no traffic"),
+        ("cut.json", b'{"choices": [', "no traffic"),
+        ("empty.har", b'{"log": {"entries": []}}', "no traffic"),
+        ("deep.json", b"[" * 100_000, "no traffic"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        found = problem(tmp_path / name)
+        assert what in found.what
+        assert str(found).startswith(str(tmp_path / name))
+        assert found.fault
     assert "does not exist" in problem(tmp_path / "none.jsonl").what
-
-
-def test_a_directory_is_walked_in_order_and_other_files_are_skipped(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / ".git").mkdir()
-    write_rows(tmp_path / "b" / "2.jsonl", row(chat_body()))
-    write_yaml(tmp_path / "b" / "1.yaml", interaction(chat_body()))
-    write_rows(tmp_path / ".git" / "hidden.jsonl", row(chat_body()))
-    (tmp_path / "a.json").write_text('{"name": "x"}')
-    (tmp_path / "README.md").write_text("hello")
-    (tmp_path / "broken.yaml").write_text("interactions: [")
-    os.mkfifo(tmp_path / "pipe.json")
-    something, first, second, broken = sorted(read(tmp_path), key=lambda f: f.source.replace("broken", "z"))
-    assert isinstance(something, Problem)
-    assert not something.fault
-    assert isinstance(broken, Problem)
-    assert broken.fault
-    assert [first.source, second.source] == [f"{tmp_path}/b/1.yaml#1", f"{tmp_path}/b/2.jsonl#1"]
-    assert [f.source for f in read(tmp_path)] == [f.source for f in read(tmp_path)]
-
-
-def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
-    assert "no file" in problem(tmp_path).what
+    (tmp_path / "folder").mkdir()
+    assert "no file" in problem(tmp_path / "folder").what
 
 
 # Whose traffic it is
 
 
-@pytest.mark.parametrize(
-    ("url", "provider", "wire"),
-    [
-        ("https://api.openai.com/v1/chat/completions", "openai", "openai.chat"),
-        ("https://api.openai.com/v1/responses", "openai", "openai.responses"),
-        ("https://api.openai.com/v1/responses/resp_1", "openai", "openai.responses"),
-        ("https://api.openai.com/v1/embeddings", "openai", "embeddings"),
-        ("https://api.openai.com/v1/threads/t_1/messages", "openai", "openai.assistants"),
-        ("https://api.anthropic.com/v1/messages?beta=true", "anthropic", "anthropic.messages"),
-        ("https://api.anthropic.com/v1/messages/count_tokens", "anthropic", "count_tokens"),
-        ("https://api.x.ai/v1/responses", "xai", "openai.responses"),
-        ("https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", "azure", "openai.chat"),
-        (
-            "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-v1%3A0/invoke",
-            "bedrock",
-            "anthropic.messages",
-        ),
-        ("https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse-stream", "bedrock", "bedrock.converse"),
-        (
-            "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan/invoke",
-            "bedrock",
-            "bedrock.invoke_other",
-        ),
-        (
-            "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict",
-            "google",
-            "anthropic.messages",
-        ),
-        (
-            "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse",
-            "google",
-            "google.gemini",
-        ),
-        ("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", "google", "openai.chat"),
-        ("https://api.groq.com/openai/v1/chat/completions", "groq", "openai.chat"),
-        ("https://api.cohere.com/v2/chat", "cohere", "cohere.chat"),
-        ("http://localhost:11434/api/chat", "ollama", "ollama.chat"),
-        ("http://localhost:8000/v1/chat/completions", "other", "openai.chat"),
-        ("https://example.com/", "other", None),
-        ("grpc://api.x.ai:443/xai_api.Chat/GetCompletion", "xai", "xai.grpc"),
-        ("grpc://127.0.0.1:50051/xai_api.Chat/GetCompletionChunk", "other", "xai.grpc"),
-        ("grpc://api.x.ai/xai_api.Chat/GetDeferredCompletion", "xai", "other endpoints"),
-        ("grpc://api.x.ai/xai_api.Models/ListLanguageModels", "xai", "other endpoints"),
-        ("http://[broken", "other", None),
-        ("", "other", None),
-    ],
-)
-def test_the_provider_and_the_wire_follow_from_the_address(url: str, provider: str, wire: str | None) -> None:
-    first = classify(url)
-    assert (first.provider, first.wire) == (provider, wire)
+BEDROCK = "https://bedrock-runtime.us-east-1.amazonaws.com/model"
+GEMINI = "https://generativelanguage.googleapis.com/v1beta"
+VERTEX = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models"
+ADDRESSES = [
+    ("https://api.openai.com/v1/chat/completions", "openai", "openai.chat"),
+    ("https://api.openai.com/v1/responses", "openai", "openai.responses"),
+    ("https://api.openai.com/v1/responses/resp_1", "openai", "openai.responses"),
+    ("https://api.openai.com/v1/embeddings", "openai", "embeddings"),
+    ("https://api.openai.com/v1/threads/t_1/messages", "openai", "openai.assistants"),
+    ("https://api.anthropic.com/v1/messages?beta=true", "anthropic", "anthropic.messages"),
+    ("https://api.anthropic.com/v1/messages/count_tokens", "anthropic", "count_tokens"),
+    ("https://api.x.ai/v1/responses", "xai", "openai.responses"),
+    ("https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", "azure", "openai.chat"),
+    (f"{BEDROCK}/us.anthropic.claude-v1%3A0/invoke", "bedrock", "anthropic.messages"),
+    (f"{BEDROCK}/m/converse-stream", "bedrock", "bedrock.converse"),
+    (f"{BEDROCK}/amazon.titan/invoke", "bedrock", "bedrock.invoke_other"),
+    (f"{VERTEX}/c:streamRawPredict", "google", "anthropic.messages"),
+    (f"{GEMINI}/models/g:streamGenerateContent?alt=sse", "google", "google.gemini"),
+    (f"{GEMINI}/openai/chat/completions", "google", "openai.chat"),
+    ("https://api.groq.com/openai/v1/chat/completions", "groq", "openai.chat"),
+    ("https://api.cohere.com/v2/chat", "cohere", "cohere.chat"),
+    ("http://localhost:11434/api/chat", "ollama", "ollama.chat"),
+    ("http://localhost:8000/v1/chat/completions", "other", "openai.chat"),
+    ("https://example.com/", "other", None),
+    ("grpc://api.x.ai:443/xai_api.Chat/GetCompletion", "xai", "xai.grpc"),
+    ("grpc://127.0.0.1:50051/xai_api.Chat/GetCompletionChunk", "other", "xai.grpc"),
+    ("grpc://api.x.ai/xai_api.Chat/GetDeferredCompletion", "xai", "other endpoints"),
+    ("grpc://api.x.ai/xai_api.Models/ListLanguageModels", "xai", "other endpoints"),
+    ("http://[broken", "other", None),
+    ("", "other", None),
+]
 
 
-def test_an_address_is_kept_without_its_query_and_password() -> None:
+def test_the_provider_and_the_wire_follow_from_the_address() -> None:
+    found = [classify(url) for url, _, _ in ADDRESSES]
+    assert [(one.provider, one.wire) for one in found] == [(provider, wire) for _, provider, wire in ADDRESSES]
     assert classify("https://me:secret@api.openai.com/v1/responses?key=secret").url == "api.openai.com/v1/responses"
 
 

@@ -21,28 +21,16 @@ CHAT: dict[str, Any] = {
     "id": "chatcmpl-1",
     "object": "chat.completion",
     "model": "m",
-    "choices": [
-        {"index": 0, "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}, "finish_reason": "tool_calls"}
-    ],
+    "choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}, "finish_reason": "stop"}],
 }
-MESSAGE: dict[str, Any] = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude",
-    "content": [{"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}}],
-    "stop_reason": "tool_use",
-    "usage": {"input_tokens": 1, "output_tokens": 1},
-}
-SERIALIZED = {
-    "lc": 1,
-    "type": "constructor",
-    "id": ["langchain", "schema", "messages", "AIMessage"],
-    "kwargs": {"content": "", "tool_calls": [{"id": "call_1", "name": "f", "args": {"a": 1}}]},
-}
-FLAT_CALL = {"role": "assistant", "tool_calls": [{"id": "call_1", "name": "f", "args": {"a": 1}}]}
+MESSAGE: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude"}
+MESSAGE |= {"stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 1}}
+MESSAGE["content"] = [{"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}}]
+FLAT_CALLS = [{"id": "call_1", "name": "f", "args": {"a": 1}}]
+FLAT_CALL = {"role": "assistant", "tool_calls": FLAT_CALLS}
+SERIALIZED = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"]}
+SERIALIZED["kwargs"] = {"content": "", "tool_calls": FLAT_CALLS}
 CHOICE = {"index": 0, "message": json.dumps({"role": "assistant", "tool_calls": [CHAT_CALL]})}
-CHUNK = "chat.completion.chunk"
 PARTS = [{"type": "tool_call", "id": "call_1", "name": "f", "arguments": {"a": 1}}]
 
 
@@ -84,12 +72,8 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
     ],
     "langsmith": [
         {"id": "r", "run_type": "llm", "inputs": {"messages": [ASKED]}, "outputs": CHAT},
-        {
-            "id": "r",
-            "run_type": "llm",
-            "inputs": {"messages": [[SERIALIZED]]},
-            "outputs": {"generations": [[{"text": "", "message": SERIALIZED}]]},
-        },
+        {"id": "r", "run_type": "llm", "inputs": {"messages": [[SERIALIZED]]}}
+        | {"outputs": {"generations": [[{"text": "", "message": SERIALIZED}]]}},
     ],
     "helicone": [
         {"request_id": "r", "response_id": "s", "request_body": {"messages": [ASKED]}, "response_body": CHAT},
@@ -112,9 +96,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
             llm={
                 "model_name": "m",
                 "input_messages": [{"message": ASKED}],
-                "output_messages": [
-                    {"message": {"role": "assistant", "tool_calls": [{"tool_call": CHAT_CALL}]}},
-                ],
+                "output_messages": [{"message": {"role": "assistant", "tool_calls": [{"tool_call": CHAT_CALL}]}}],
             }
         ),
         {
@@ -126,6 +108,10 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         },
     ],
 }
+
+
+def test_every_format_is_tested() -> None:
+    assert set(FORMATS) == {*ENTRIES, "otlp", "claude-code", "codex"}
 
 
 @pytest.mark.parametrize(("format", "entry"), [(name, entry) for name, entries in ENTRIES.items() for entry in entries])
@@ -179,54 +165,16 @@ def test_one_line_names_all_entries_of_a_kind_that_cannot_be_read(tmp_path: Path
     assert "5 similar places" in result.stderr
 
 
-def test_an_export_may_wrap_its_entries_in_an_object(tmp_path: Path) -> None:
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps({"data": ENTRIES["langfuse"][:3], "meta": {"page": 1}}), "utf-8")
-    assert len(read_responses(path)) == 3
-
-
-def test_a_document_of_spans_in_several_lines_is_read(tmp_path: Path) -> None:
-    attributes = [
-        {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps([{"role": "assistant", "parts": PARTS}])}}
-    ]
-    document = {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "chat", "attributes": attributes}] * 2}]}]}
-    path = tmp_path / "traces.json"
-    path.write_text(json.dumps(document, indent=2), "utf-8")
-    assert [response.calls[0].id for response in read_responses(path)] == ["call_1", "call_1"]
-
-
-MALFORMED: dict[str, dict[str, Any]] = {
-    "langsmith": {"run_type": "llm", "inputs": {"messages": []}, "outputs": {"object": CHUNK, "choices": [1]}},
-    "litellm": {"call_type": "completion", "messages": [], "response": {"choices": [1]}},
-    "anthropic-batch": {"custom_id": "r", "result": {"type": "succeeded", "message": 1}},
-    "openai-batch": {"custom_id": "r", "response": {"status_code": 200, "body": {}}, "error": 1},
-    "spans": span(**{"gen_ai.output.messages": "none"}),
-    "codex": {"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "assistant"}},
-    "claude-code": {"type": "assistant", "uuid": "u", "sessionId": "s", "message": {"content": 1}},
-}
-
-
-@pytest.mark.parametrize(("format", "entry"), MALFORMED.items())
-def test_an_entry_of_another_shape_never_raises(format: str, entry: dict[str, Any], tmp_path: Path) -> None:
-    good = ENTRIES["helicone"][0]
-    items = list(read(write(tmp_path / "log.jsonl", entry, good), format=None if format in ENTRIES else format))
-    assert all(isinstance(item, (Exchange, Problem)) for item in items)
-
-
-@pytest.mark.parametrize("type", [{}, [], None, 1])
-def test_a_line_whose_type_is_not_a_name_is_a_problem(type: Any, tmp_path: Path) -> None:
-    line = {"type": type, "traceId": "t", "timestamp": "t", "payload": {}, "input": 1, "outputs": 1}
-    exchange, problem = read(write(tmp_path / "log.jsonl", ENTRIES["helicone"][0], line))
-    assert isinstance(exchange, Exchange)
-    assert isinstance(problem, Problem)
-
-
-def test_a_line_that_is_not_of_the_transcript_is_a_problem(tmp_path: Path) -> None:
+def test_a_line_that_is_not_of_the_log_or_transcript_is_a_problem(tmp_path: Path) -> None:
     lines = [item(type="message", role="assistant", content="Yes."), {"type": "response_item", "payload": "none"}]
     problem, exchange = read(write(tmp_path / "rollout.jsonl", *lines))
     assert isinstance(problem, Problem)
     assert (problem.line, problem.what) == (2, "payload is not an object")
     assert isinstance(exchange, Exchange)
+    line = {"traceId": "t", "timestamp": "t", "payload": {}, "input": 1, "outputs": 1}
+    lines = [{"type": type, **line} for type in ({}, [], None, 1)]
+    found = read(write(tmp_path / "log.jsonl", ENTRIES["helicone"][0], *lines))
+    assert [type(item) for item in found] == [Exchange, *[Problem] * 4]
 
 
 def test_a_span_that_cannot_be_read_does_not_hide_the_others_of_its_document(tmp_path: Path) -> None:
@@ -235,8 +183,10 @@ def test_a_span_that_cannot_be_read_does_not_hide_the_others_of_its_document(tmp
     attributes = [[{"key": "gen_ai.output.messages", "value": {"stringValue": text}}] for text in texts]
     attributes[0].append({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "many"}})
     document = {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": each} for each in attributes]}]}]}
-    items = list(read(write(tmp_path / "traces.jsonl", document)))
-    assert [type(item) for item in items] == [Exchange, Problem, Exchange]
+    for indent in (None, 2):
+        path = tmp_path / f"traces{indent}.json"
+        path.write_text(json.dumps(document, indent=indent), "utf-8")
+        assert [type(item) for item in read(path)] == [Exchange, Problem, Exchange]
 
 
 def test_a_generation_that_cannot_be_read_does_not_hide_the_others_of_its_trace(tmp_path: Path) -> None:
@@ -255,32 +205,42 @@ def block(uuid: str, parent: str | None, message: str, *content: dict[str, Any])
     return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": body}
 
 
+def use(id: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": "f", "input": {}}
+
+
 def result(uuid: str, parent: str, call: str) -> dict[str, Any]:
     content = [{"type": "tool_result", "tool_use_id": call, "content": "dry"}]
     return {"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user", "content": content}}
 
 
-def use(id: str) -> dict[str, Any]:
-    return {"type": "tool_use", "id": id, "name": "f", "input": {}}
-
-
-def test_parallel_calls_of_a_claude_code_transcript_are_one_response(tmp_path: Path) -> None:
-    lines = transcript(
+def test_calls_of_a_transcript_with_other_lines_between_them_are_one_response(tmp_path: Path) -> None:
+    claude = [
         {"type": "summary", "summary": "Weather", "leafUuid": "a3"},
-        {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Is it dry?"}},
-        block("a1", "u1", "msg_1", use("toolu_1")),
-        result("r1", "a1", "toolu_1"),
-        block("a2", "a1", "msg_1", use("toolu_2")),
-        result("r2", "a2", "toolu_2"),
+        {"type": "user", "uuid": "u1", "parentUuid": None, "message": ASKED},
+        *(block("a1", "u1", "msg_1", use("call_1")), result("r1", "a1", "call_1")),
+        *(block("a2", "a1", "msg_1", use("call_2")), result("r2", "a2", "call_2")),
         block("a3", "r1", "msg_2", {"type": "text", "text": "Yes."}),
-    )
-    path = write(tmp_path / "session.jsonl", *lines)
-    first, second = read_responses(path)
-    assert [call.id for call in first.calls] == ["toolu_1", "toolu_2"]
-    assert second.text == "Yes."
-    conversations = json.loads(CliRunner().invoke(main, ["audit", str(path), "--json"]).stdout)["conversations"]
-    assert conversations["findings"] == []
-    assert conversations["wires"]["anthropic.messages"]["answered"] == 2
+    ]
+    first, last = (item(type="function_call", call_id=f"call_{n}", name="f", arguments="{}") for n in (1, 2))
+    codex = [
+        *(rollout("session_meta", id="s"), rollout("turn_context", model="gpt-5")),
+        item(type="message", role="user", content=[{"type": "input_text", "text": "Is it dry?"}]),
+        item(type="reasoning", summary=[], encrypted_content="abc"),
+        *(first, rollout("event_msg", type="token_count"), last),
+        *(item(type="function_call_output", call_id=f"call_{n}", output="dry") for n in (1, 2)),
+        item(type="message", role="assistant", content=[{"type": "output_text", "text": "Yes."}]),
+    ]
+    for wire, model, lines in (
+        ("anthropic.messages", "claude", transcript(*claude)),
+        ("openai.responses", "gpt-5", codex),
+    ):
+        path = write(tmp_path / "session.jsonl", *lines)
+        both, answer = read_responses(path)
+        assert [call.id for call in both.calls] == ["call_1", "call_2"]
+        assert (answer.text, answer.model) == ("Yes.", model)
+        conversations = json.loads(CliRunner().invoke(main, ["audit", str(path), "--json"]).stdout)["conversations"]
+        assert (conversations["findings"], conversations["wires"][wire]["answered"]) == ([], 2)
 
 
 def test_an_interrupted_call_of_a_transcript_is_not_judged(tmp_path: Path) -> None:
@@ -301,29 +261,3 @@ def rollout(kind: str, **payload: Any) -> dict[str, Any]:
 
 def item(**payload: Any) -> dict[str, Any]:
     return rollout("response_item", **payload)
-
-
-def test_a_codex_transcript_has_a_response_for_each_run_of_model_items(tmp_path: Path) -> None:
-    lines = [
-        rollout("session_meta", id="s"),
-        rollout("turn_context", model="gpt-5"),
-        item(type="message", role="user", content=[{"type": "input_text", "text": "Is it dry?"}]),
-        item(type="reasoning", summary=[], encrypted_content="abc"),
-        item(type="function_call", call_id="call_1", name="f", arguments="{}"),
-        rollout("event_msg", type="token_count"),
-        item(type="function_call", call_id="call_2", name="f", arguments="{}"),
-        item(type="function_call_output", call_id="call_1", output="dry"),
-        item(type="function_call_output", call_id="call_2", output="dry"),
-        item(type="message", role="assistant", content=[{"type": "output_text", "text": "Yes."}]),
-    ]
-    path = write(tmp_path / "rollout.jsonl", *lines)
-    first, second = read_responses(path)
-    assert [call.id for call in first.calls] == ["call_1", "call_2"]
-    assert (second.text, second.model) == ("Yes.", "gpt-5")
-    conversations = json.loads(CliRunner().invoke(main, ["audit", str(path), "--json"]).stdout)["conversations"]
-    assert conversations["findings"] == []
-    assert conversations["wires"]["openai.responses"]["answered"] == 2
-
-
-def test_every_format_is_tested() -> None:
-    assert set(FORMATS) == {*ENTRIES, "otlp", "claude-code", "codex"}
