@@ -1,4 +1,4 @@
-"""Item 15: unknown names are usage errors that show the nearest; help and hints name no file of a checkout."""
+"""Unknown names are usage errors that show the nearest; help and hints name no file of a checkout."""
 
 from __future__ import annotations
 
@@ -24,49 +24,50 @@ def run(*args: Any) -> Result:
     return CliRunner().invoke(main, [str(arg) for arg in args])
 
 
-@pytest.mark.parametrize(
-    ("command", "near"),
-    [
-        (["adit"], "audit"),
-        (["cassettes", "lst"], "list"),
-        (["subjects", "instal"], "install"),
-        (["check", "--scenario", "singel-call"], "single-call"),
-        (["check", "--scenario", "paralel-*", "--scenario", "single-call"], "parallel-"),
-        (["check", "--kill", "--scenario", "singel-call"], "single-call"),
-        (["check", "--wire", "openai.cht"], "openai.chat"),
-        (["check", "--surface", "antropic.messages"], "anthropic.messages"),
-        (["check", "--provider", "opnai"], "openai"),
-        (["check", "--policy", "frist"], "first"),
-        (["check", "--mode", "streem"], "stream"),
-        (["check", "normalizr"], "normalizer"),
-        (["check", "OpenAI-SDK"], "openai-sdk"),
-        (["smoke", "normalizr"], "normalizer"),
-        (["audit", "--wire", "openai.cht", "x"], "openai.chat"),
-        (["audit", "--policy", "frist", "x"], "first"),
-        (["audit", "--fail-on", "droped-call", "x"], "dropped-call"),
-        (["audit", "--fail-on", "eror", "x"], "error"),
-        (["normalize", "--wire", "anthropic.mesages", "x"], "anthropic.messages"),
-        (["record", "singel-call", "--into", "x"], "single-call"),
-        (["record", "--wire", "xai.grcp", "--into", "x"], "xai.grpc"),
-        (["record", "--provider", "antropic", "--into", "x"], "anthropic"),
-        (["serve", "paralel-three"], "parallel-three"),
-        (["serve", "--chunking", "byte"], "bytes"),
-        (["cassettes", "show", "singel-call"], "single-call"),
-        (["cassettes", "diff", "singel-call", "single-call"], "single-call"),
-        (["cassettes", "diff", "--fail-on", "vales", "a", "b"], "values"),
-        (["cassettes", "list", "singel-call"], "single-call"),
-        (["cassettes", "verify", "single-call", "paralel-three"], "parallel-three"),
-        (["cassettes", "path", "singel-call"], "single-call"),
-        (["cassettes", "age", "singel-call"], "single-call"),
-        (["subjects", "install", "langchian"], "langchain"),
-        (["subjects", "remove", "litelm"], "litellm"),
-        (["subjects", "path", "litelm"], "litellm"),
-    ],
-)
-def test_an_unknown_name_is_a_usage_error_with_the_nearest_name(command: list[str], near: str) -> None:
-    result = run(*command)
+#: A command with an unknown name, and the nearest known one.
+NEAREST = {
+    "adit": "audit",
+    "cassettes lst": "list",
+    "subjects instal": "install",
+    "check --scenario singel-call": "single-call",
+    "check --scenario paralel-* --scenario single-call": "parallel-",
+    "check --kill --scenario singel-call": "single-call",
+    "check --wire openai.cht": "openai.chat",
+    "check --surface antropic.messages": "anthropic.messages",
+    "check --provider opnai": "openai",
+    "check --policy frist": "first",
+    "check --mode streem": "stream",
+    "check normalizr": "normalizer",
+    "check OpenAI-SDK": "openai-sdk",
+    "smoke normalizr": "normalizer",
+    "audit --wire openai.cht x": "openai.chat",
+    "audit --policy frist x": "first",
+    "audit --fail-on droped-call x": "dropped-call",
+    "audit --fail-on eror x": "error",
+    "normalize --wire anthropic.mesages x": "anthropic.messages",
+    "record singel-call --into x": "single-call",
+    "record --wire xai.grcp --into x": "xai.grpc",
+    "record --provider antropic --into x": "anthropic",
+    "serve paralel-three": "parallel-three",
+    "serve --chunking byte": "bytes",
+    "cassettes show singel-call": "single-call",
+    "cassettes diff singel-call single-call": "single-call",
+    "cassettes diff --fail-on vales a b": "values",
+    "cassettes list singel-call": "single-call",
+    "cassettes verify single-call paralel-three": "parallel-three",
+    "cassettes path singel-call": "single-call",
+    "cassettes age singel-call": "single-call",
+    "subjects install langchian": "langchain",
+    "subjects remove litelm": "litellm",
+    "subjects path litelm": "litellm",
+}
+
+
+@pytest.mark.parametrize("command", NEAREST)
+def test_an_unknown_name_is_a_usage_error_with_the_nearest_name(command: str) -> None:
+    result = run(*command.split())
     assert result.exit_code == 2, result.output
-    assert re.search(rf"did you mean .*{re.escape(near)}", result.stderr), result.stderr
+    assert re.search(rf"did you mean .*{re.escape(NEAREST[command])}", result.stderr), result.stderr
     assert result.stdout == ""
 
 
@@ -85,29 +86,24 @@ def test_an_ambiguous_or_missing_cassette_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        *(["cassettes", name] for name in ("list", "verify", "path", "age", "orphans")),
-        ["cassettes", "show", "single-call"],
-        ["cassettes", "diff", "single-call", "single-call"],
-        ["serve"],
-    ],
+    [f"cassettes {name}" for name in ("list", "verify", "path", "age", "orphans", "show x", "diff x y")] + ["serve"],
 )
-def test_a_missing_library_is_a_usage_error(command: list[str], tmp_path: Path) -> None:
-    result = run(*command, "--library", tmp_path / "nope")
+def test_a_missing_library_is_a_usage_error(command: str, tmp_path: Path) -> None:
+    result = run(*command.split(), "--library", tmp_path / "nope")
     assert (result.exit_code, "does not exist" in result.stderr) == (2, True), result.output
 
 
 @pytest.mark.parametrize(
     "filters",
     [
-        ["--wire", "xai.grpc", "--provider", "anthropic"],
-        ["--scenario", "single-call", "--surface", "openai.chat", "--provider", "xai"],
-        ["--kill", "--wire", "xai.grpc", "--provider", "anthropic"],
-        ["anthropic-sdk", "--scenario", "single-call", "--wire", "openai.chat"],
+        "--wire xai.grpc --provider anthropic --once --jobs 1",
+        "--scenario single-call --surface openai.chat --provider xai --once --jobs 1",
+        "--kill --wire xai.grpc --provider anthropic",
+        "anthropic-sdk --scenario single-call --wire openai.chat --once --jobs 1",
     ],
 )
-def test_a_valid_filter_that_selects_nothing_exits_with_code_5(filters: list[str]) -> None:
-    result = run("check", *filters, *([] if "--kill" in filters else ["--once", "--jobs", "1"]))
+def test_a_valid_filter_that_selects_nothing_exits_with_code_5(filters: str) -> None:
+    result = run("check", *filters.split())
     assert result.exit_code == 5, result.output
     assert "nothing ran: " in result.stderr
 

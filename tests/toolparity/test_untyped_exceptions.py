@@ -28,7 +28,7 @@ from tests.support.damage import STRANGE, garbled, hurt, places
 from tests.support.thoroughness import is_thorough
 from tests.support.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolparityError, normalize, select
-from toolparity.cassettes.sources import Problem, read
+from toolparity.cassettes.sources import read
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer, strip
 from toolparity.normalizer.detect import detect_body, detect_event
@@ -305,13 +305,6 @@ def test_a_request_nested_beyond_every_limit() -> None:
     request = read_request({"messages": [], "tools": [tool]}, "openai.chat")
     with pytest.raises(MalformedBody, match="nested too deep"):
         write_request(request, "xai.grpc")
-
-
-def test_a_har_file_with_invalid_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "made.har"
-    path.write_bytes(b'{"log": {"\xed": 1, "entries": []}}')
-    (found,) = read(path)
-    assert isinstance(found, Problem)
 
 
 @pytest.mark.parametrize(

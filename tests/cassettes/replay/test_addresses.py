@@ -34,10 +34,7 @@ ADDRESSES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "google.interactions": (["/v1beta/interactions"], ["/google/v1/interactions"]),
     "bedrock.converse": (
-        [
-            f"/model/{_BEDROCK_ID}/converse",
-            "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt-router%2Fx/converse",
-        ],
+        [f"/model/{_BEDROCK_ID}/converse", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt-router%2Fx/converse"],
         [f"/bedrock/model/{_BEDROCK_ID}/converse-stream"],
     ),
     "ollama.chat": (["/api/chat"], ["/ollama/api/chat"]),

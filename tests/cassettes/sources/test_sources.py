@@ -365,6 +365,7 @@ def test_a_file_without_traffic_is_one_problem(tmp_path: Path) -> None:
         ("package.json", b'{"name": "x"}', "no traffic"),
         ("number.json", b"5", "no traffic"),
         ("cut.json", b'{"choices": [', "no traffic"),
+        ("made.har", b'{"log": {"\xed": 1, "entries": []}}', ""),
         ("empty.har", b'{"log": {"entries": []}}', "no traffic"),
         ("deep.json", b"[" * 100_000, "no traffic"),
     ):
