@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -37,6 +40,8 @@ NODE_SDKS = (
     "cohere-ai",
     "ollama",
 )
+PAGE = (Path(__file__).resolve().parents[3] / "docs/pages/serve.md").read_text("utf-8")
+_PAGE = pytest.mark.page("docs/pages/serve.md")
 SCRIPT = scripts()["parallel-three"]
 #: SDK in `sdks.mjs` -> the surface whose recorded request it sends, and its base below the server's address.
 NODE = {
@@ -210,3 +215,42 @@ def test_codex_has_its_conversation(server: Server, tmp_path: Path, fault: str, 
 def test_codex_reports_faults(server: Server, tmp_path: Path, fault: str) -> None:
     events = codex(server, tmp_path, f"/scenario/parallel-three/fault/{fault}")
     assert events[-1]["type"] == "turn.failed"
+
+
+# The examples of docs/pages/serve.md
+
+
+def example(language: str, server: Server) -> str:
+    """Return the first example in a language that has a base URL, with the address of the server."""
+    found = next(text for text in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if "/scenario/" in text)
+    return found.replace("http://127.0.0.1:8080", server.url)
+
+
+def run(command: list[str], **options: object) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, **options).stdout  # type: ignore[call-overload, no-any-return]
+
+
+@_PAGE
+def test_the_example_for_python_prints_the_calls(server: Server) -> None:
+    assert run([sys.executable, "-c", example("python", server)]) == "['get_weather', 'get_weather', 'list_events']\n"
+
+
+@_PAGE
+def test_the_example_for_node_prints_the_number_of_calls(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "node_modules").symlink_to(node_folder() / "node_modules")
+    program = tmp_path / "example.mjs"
+    program.write_text(example("js", server))
+    assert run([needed("node", what="Node"), str(program)], cwd=tmp_path) == "3\n"
+
+
+@_PAGE
+def test_the_example_for_curl_gets_the_answer(server: Server) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    assert "The capital of Portugal is Lisbon." in run(["sh", "-c", example("sh", server)])
+
+
+@_PAGE
+def test_the_configuration_of_codex_works(server: Server, tmp_path: Path) -> None:
+    events = codex_events(example("toml", server), "STAND_IN_KEY", tmp_path)
+    assert texts_of(events)[-1] == FINAL

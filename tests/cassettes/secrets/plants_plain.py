@@ -47,11 +47,8 @@ def headers() -> list[Plant]:
     request = {
         "authorization": f"Bearer {key}",
         "x-api-key": fake("anthropic", "header"),
-        "x-goog-api-key": plain,
         "cookie": f"session={plain}",
-        "openai-organization": plain,
-        "openai-project": plain,
-        "x-request-id": plain,
+        **dict.fromkeys(["x-goog-api-key", "openai-organization", "openai-project", "x-request-id"], plain),
     }
     response = {
         "set-cookie": f"__cf_bm={plain}; path=/",
