@@ -46,12 +46,11 @@ ADDRESSES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("surface", ADDRESSES)
-def test_a_recorded_request_gets_its_response_at_the_address_of_the_provider(server: Server, surface: str) -> None:
-    for stream, paths in enumerate(ADDRESSES[surface]):
-        for path in paths:
-            answer = server.post(path, sent_body(surface, bool(stream)))
-            assert (answer.status, answer.body) == (200, answer_body(surface, bool(stream))), path
+def test_a_recorded_request_gets_its_response_at_the_address_of_the_provider(server: Server) -> None:
+    for surface, (plain, streamed) in ADDRESSES.items():
+        for path, stream in [*((path, False) for path in plain), *((path, True) for path in streamed)]:
+            answer = server.post(path, sent_body(surface, stream))
+            assert (answer.status, answer.body) == (200, answer_body(surface, stream)), path
             assert server.journal.entries[0].surface == surface
 
 

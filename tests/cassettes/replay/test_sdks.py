@@ -29,7 +29,7 @@ from toolparity.conformance.subjects import environments
 
 from .conftest import Server, running, sent_body
 
-pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "cassettes/emulated")
+_SERVICE = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "cassettes/emulated")
 
 NODE_SDKS = (
     "openai",
@@ -75,6 +75,7 @@ def server(index: ResponseIndex) -> Iterator[Server]:
 # Python
 
 
+@_SERVICE
 @pytest.mark.thorough(keep=3, per="{name}")
 @pytest.mark.parametrize("fault", ["status=400", "html=502;times=9", "cut=200", "reset=200", "reset"])
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
@@ -125,6 +126,7 @@ def node(server: Server, fault: str | None = None, retries: int = 0) -> dict[tup
     return {(sent["sdk"], sent["stream"]): result for sent, result in zip(requests, results, strict=True)}
 
 
+@_SERVICE
 def test_node_sdks_read_the_recorded_response(server: Server) -> None:
     parts = SCRIPT.rounds[0].parts
     expected = {
@@ -134,6 +136,7 @@ def test_node_sdks_read_the_recorded_response(server: Server) -> None:
     assert node(server) == {(sdk, stream): expected for sdk in NODE for stream in (False, True)}
 
 
+@_SERVICE
 @pytest.mark.parametrize("fault", [*REPORTED, "malformed", "end=300", "empty"])
 def test_node_sdks_report_faults(server: Server, fault: str) -> None:
     results = node(server, fault)
@@ -145,6 +148,7 @@ def test_node_sdks_report_faults(server: Server, fault: str) -> None:
     assert "Expired" not in {result.get("error") for result in results.values()}
 
 
+@_SERVICE
 def test_node_sdks_that_retry_get_the_response_after_a_fault(server: Server) -> None:
     results = node(server, "status=503;retry-after=0;times=1", retries=2)
     retrying = {"openai.chat", "azure.chat", "openai.responses", "anthropic.messages", "bedrock.messages"}
@@ -197,6 +201,7 @@ def texts_of(events: list[dict[str, Any]]) -> list[str]:
 FINAL = SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
 
 
+@_SERVICE
 @pytest.mark.parametrize(
     ("fault", "retries"),
     [
@@ -211,6 +216,7 @@ def test_codex_has_its_conversation(server: Server, tmp_path: Path, fault: str, 
     assert events[-1]["type"] == "turn.completed"
 
 
+@_SERVICE
 @pytest.mark.parametrize("fault", ["status=429", "html=502", "cut=900", "reset=900", "end=900"])
 def test_codex_reports_faults(server: Server, tmp_path: Path, fault: str) -> None:
     events = codex(server, tmp_path, f"/scenario/parallel-three/fault/{fault}")

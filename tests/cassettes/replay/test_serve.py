@@ -32,7 +32,7 @@ from toolparity.cli import main
 from .conftest import Server, answer_body, running, sent_body
 from .test_grpc import recorded_request
 
-pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay")
+_SERVICE = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay")
 
 SCRIPT = scripts()["parallel-three"]
 ANSWER: str = SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
@@ -68,6 +68,7 @@ def library(tmp_path: Path) -> Path:
 # Conversations
 
 
+@_SERVICE
 @pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("name", SURFACES)
@@ -85,6 +86,7 @@ def test_an_sdk_reads_the_recorded_conversation(served: Server, name: str, strea
         assert received[1].response.choices[0].text == ANSWER
 
 
+@_SERVICE
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("chunking", CHUNKINGS)
 def test_a_streamed_body_is_the_recorded_one_in_any_pieces(index: ResponseIndex, chunking: str) -> None:
@@ -104,6 +106,7 @@ def test_hostile_cuts_go_through_characters_and_events() -> None:
     assert CHUNKINGS["merged"](data)[0].count(b"\n\n") == 3
 
 
+@_SERVICE
 def test_a_scenario_that_is_named_answers_any_request(served: Server) -> None:
     client = openai.OpenAI(base_url=f"{served.url}/scenario/parallel-three/openai/v1", api_key="any", max_retries=0)
     history: list[Any] = [{"role": "user", "content": "in words of my own"}]
@@ -126,6 +129,7 @@ def test_another_provider_is_served_at_its_base_url(library: Path) -> None:
     assert answer.choices[0].message.tool_calls
 
 
+@_SERVICE
 @pytest.mark.parametrize("origin", ["live", "emulated", "imported", "unknown"])
 def test_every_answer_has_its_origin_and_its_cassette_in_headers(tmp_path: Path, origin: str) -> None:
     path = made(tmp_path, **({} if origin == "unknown" else {"origin": origin}))
@@ -141,6 +145,7 @@ def test_every_answer_has_its_origin_and_its_cassette_in_headers(tmp_path: Path,
         assert answer.headers["x-toolparity-cassette"] == "openai/openai.chat/single-call.yaml#1"
 
 
+@_SERVICE
 @pytest.mark.parametrize(("method", "stream"), [("GetCompletion", False), ("GetCompletionChunk", True)])
 def test_a_grpc_answer_has_its_origin_and_an_unknown_field_finds_none(
     served: Server, method: str, stream: bool
@@ -188,6 +193,7 @@ def test_a_miss_names_what_is_not_there(served: Server, index: ResponseIndex) ->
     assert "tools[1]: removed" in answer.json["error"]["message"]
 
 
+@_SERVICE
 @pytest.mark.parametrize("path", ["/openai/v1/foo", "/anthropic/v1/foo", "/xai/v1/foo"])
 def test_a_path_that_no_provider_has_is_refused_in_the_form_of_the_provider(served: Server, path: str) -> None:
     members = {"openai": {"error"}, "anthropic": {"type", "error", "request_id"}, "xai": {"code", "error"}}
@@ -221,16 +227,16 @@ def test_a_request_with_a_previous_response_id_gets_the_next_round(index: Respon
 # Models and pages
 
 
-@pytest.mark.parametrize("name", ["openai.chat", "openai.responses", "xai.chat", "xai.responses", "anthropic.messages"])
-def test_an_sdk_lists_the_models(served: Server, name: str) -> None:
-    at = SURFACES[name]
-    sdk: Any = anthropic.Anthropic if at.provider == "anthropic" else openai.OpenAI
-    models = sdk(base_url=served.servers.base(at), api_key="any", max_retries=0).models
-    assert at.model in [model.id for model in models.list()]
-    found = models.retrieve(at.model)
-    assert found.type == "model" if at.provider == "anthropic" else found.owned_by == at.provider
-    with pytest.raises((openai.NotFoundError, anthropic.NotFoundError), match="unknown model: "):
-        models.retrieve("other/model")
+def test_an_sdk_lists_the_models(served: Server) -> None:
+    for name in ("openai.chat", "openai.responses", "xai.chat", "xai.responses", "anthropic.messages"):
+        at = SURFACES[name]
+        sdk: Any = anthropic.Anthropic if at.provider == "anthropic" else openai.OpenAI
+        models = sdk(base_url=served.servers.base(at), api_key="any", max_retries=0).models
+        assert at.model in [model.id for model in models.list()]
+        found = models.retrieve(at.model)
+        assert found.type == "model" if at.provider == "anthropic" else found.owned_by == at.provider
+        with pytest.raises((openai.NotFoundError, anthropic.NotFoundError), match="unknown model: "):
+            models.retrieve("other/model")
 
 
 @pytest.mark.parametrize("start", ["", "/scenario/text-only"])
@@ -266,6 +272,7 @@ def test_cors_rejects_other_pages_unless_their_origin_is_allowed(served: Server,
 # The command
 
 
+@_SERVICE
 def test_the_command_prints_its_addresses_and_serves_until_it_is_ended() -> None:
     with interruptible([sys.executable, "-m", "toolparity", "serve", "text-only"]) as process:
         assert process.stdout is not None
