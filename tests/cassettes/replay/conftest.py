@@ -79,6 +79,12 @@ def server(index: ResponseIndex) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def served(index: ResponseIndex) -> Iterator[Server]:
+    with running(index) as server:
+        yield server
+
+
 def recorded(surface: str, stream: bool, scenario: str = "parallel-three", root: Path | None = None) -> Any:
     """Return the first interaction of a cassette."""
     return load(path_for(surface, scenario, stream, root)).interactions[0]

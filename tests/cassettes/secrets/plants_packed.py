@@ -128,10 +128,10 @@ def environment() -> list[Plant]:
     ]
     for offset in range(3):
         longer = _base64(b"\xfe" * (30 + offset) + key.encode() + b"\xff" * 30)
-        glued = "x" + _base64(b"\xfe" * (3 + offset) + key.encode() + b"\xff" * 6)
+        touching = "x" + _base64(b"\xfe" * (3 + offset) + key.encode() + b"\xff" * 6)
         after_letter = from_leaf(lambda leaf: base64.b64decode(leaf[1:]))
         found.append(Plant(f"env-base64-offset-{offset}", key, leaf(longer), from_leaf(base64.b64decode), environ))
-        found.append(Plant(f"env-base64-glued-{offset}", key, leaf(glued), after_letter, environ))
+        found.append(Plant(f"env-base64-glued-{offset}", key, leaf(touching), after_letter, environ))
     for name in ("signature", "encrypted_content"):
         seal = {"type": "thinking", name: _base64(bytes(range(200, 254)) + key.encode() + bytes(range(128, 200)))}
         body = json.dumps({"content": [seal]}).encode()
