@@ -80,7 +80,7 @@ def test_the_page_does_not_show_secrets(server: Server) -> None:
 def test_the_journal_keeps_the_last_requests(server: Server) -> None:
     for _ in range(KEPT + 5):
         server.journal.begin("POST", "/v1/messages")
-    assert [entry.number for entry in server.journal.entries][:: KEPT - 1] == [KEPT + 5, 6]
+    assert [entry.number for entry in server.journal.entries] == list(range(KEPT + 5, 5, -1))
 
 
 @pytest.mark.parametrize("host", ["attacker.example", "attacker.example:80"])
