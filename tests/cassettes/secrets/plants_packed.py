@@ -57,11 +57,11 @@ def packed() -> list[Plant]:
         "base64-in-base64": (_base64(_base64(text).encode()), lambda leaf: base64.b64decode(base64.b64decode(leaf))),
         "gzip-in-base64": (_base64(gzip.compress(text)), lambda leaf: gzip.decompress(base64.b64decode(leaf))),
     }
-    bodies = {"gzip": (gzip.compress, gzip.decompress), "deflate": (zlib.compress, zlib.decompress)}
+    modules: dict[str, Any] = {"gzip": gzip, "deflate": zlib}
     found = [Plant(name, key, leaf(packed), from_leaf(read)) for name, (packed, read) in leaves.items()]
-    for name, (pack, unpack) in bodies.items():
-        made = cassette(response=pack(answer(text.decode())), headers={"content-encoding": [name]})
-        found.append(Plant(f"{name}-body", key, made, unpacked(unpack)))
+    for name, module in modules.items():
+        made = cassette(response=module.compress(answer(text.decode())), headers={"content-encoding": [name]})
+        found.append(Plant(f"{name}-body", key, made, unpacked(module.decompress)))
     return found
 
 

@@ -96,7 +96,8 @@ def test_an_answer_with_members_named_request_or_body_is_still_an_answer(tmp_pat
 
 def test_a_row_without_an_answer_is_a_problem_with_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    for response in (None, "", [], {}, 5, "hello", {"text": "hello"}, {"body": None}):
+    responses: list[Any] = [None, "", [], {}, 5, "hello", {"text": "hello"}, {"body": None}]
+    for response in responses:
         path.write_text(json.dumps({"request": {}, "response": response}) + "\n")
         (found,) = read(path)
         assert isinstance(found, Problem)

@@ -79,8 +79,8 @@ _CHAT_CHUNKS = [
     for delta in ({"role": "assistant", "content": "hel"}, {"content": "lo"})
 ]
 _STOP = {"stop_reason": "end_turn", "stop_sequence": None}
-_STARTED = {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_sequence": None}
-_STARTED |= {"stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+_STARTED: dict[str, Any] = {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": []}
+_STARTED |= {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
 _MESSAGE = {**_STARTED, **_STOP, "content": [{"type": "text", "text": "hello"}]}
 _MESSAGE_EVENTS = [
     {"type": "message_start", "message": _STARTED},

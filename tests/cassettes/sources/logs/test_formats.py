@@ -172,7 +172,8 @@ def test_a_line_that_is_not_of_the_log_or_transcript_is_a_problem(tmp_path: Path
     assert (problem.line, problem.what) == (2, "payload is not an object")
     assert isinstance(exchange, Exchange)
     line = {"traceId": "t", "timestamp": "t", "payload": {}, "input": 1, "outputs": 1}
-    lines = [{"type": type, **line} for type in ({}, [], None, 1)]
+    types: list[Any] = [{}, [], None, 1]
+    lines = [{"type": type, **line} for type in types]
     found = read(write(tmp_path / "log.jsonl", ENTRIES["helicone"][0], *lines))
     assert [type(item) for item in found] == [Exchange, *[Problem] * 4]
 
@@ -215,7 +216,7 @@ def result(uuid: str, parent: str, call: str) -> dict[str, Any]:
 
 
 def test_calls_of_a_transcript_with_other_lines_between_them_are_one_response(tmp_path: Path) -> None:
-    claude = [
+    claude: list[dict[str, Any]] = [
         {"type": "summary", "summary": "Weather", "leafUuid": "a3"},
         {"type": "user", "uuid": "u1", "parentUuid": None, "message": ASKED},
         *(block("a1", "u1", "msg_1", use("call_1")), result("r1", "a1", "call_1")),
