@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -176,22 +177,22 @@ def _messages(texts: list[str]) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": text} for text in texts]}
 
 
-def _parts(texts: list[str]) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": [{"type": "text", "text": text} for text in texts]}]}
-
-
-def _items(texts: list[str]) -> dict[str, Any]:
-    return {"input": [{"role": "user", "content": text} for text in texts]}
-
-
-def _history(texts: list[str]) -> dict[str, Any]:
-    """A request that talks of recordings: a member called as gRPC's is, but not where a recording has it."""
-    return {**_messages(texts), "tools": [{"name": "send", "parameters": {"properties": {"serialized": {}}}}]}
+#: The last one is a request about recordings: a member called as gRPC's is, but not where a recording has it.
+_SHAPES: dict[str, Callable[[list[str]], dict[str, Any]]] = {
+    "messages": _messages,
+    "parts": lambda texts: {"messages": [{"role": "user", "content": [{"type": "text", "text": t} for t in texts]}]},
+    "items": lambda texts: {"input": [{"role": "user", "content": text} for text in texts]},
+    "about recordings": lambda texts: {
+        **_messages(texts),
+        "tools": [{"name": "send", "parameters": {"properties": {"serialized": {}}}}],
+    },
+}
 
 
 @examples(60)
-@given(texts=_texts, shape=st.sampled_from([_messages, _parts, _items, _history]))
-def test_texts_of_a_request_are_scrubbed_each_alone(texts: list[str], shape: Any) -> None:
+@given(texts=_texts, name=st.sampled_from(sorted(_SHAPES)))
+def test_texts_of_a_request_are_scrubbed_each_alone(texts: list[str], name: str) -> None:
+    shape = _SHAPES[name]
     scrubber = Scrubber({})
     body = json.dumps(shape(texts)).encode()
     alone = [json.loads(scrubber.body(json.dumps({"content": text}).encode()))["content"] for text in texts]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 QUESTION = "Where is it dry in Portugal?"
@@ -98,6 +101,29 @@ def anthropic_conversation(client: Any) -> None:
         return dict(client.messages.create(messages=messages, **options).model_dump(exclude_none=True))
 
     anthropic(create, lossy=False)
+
+
+@contextmanager
+def receiver(keep: Callable[[str, Any, bytes], None]) -> Iterator[str]:
+    """Serve on loopback and yield the URL. ``keep`` gets the path, the headers and the body of each request."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            keep(self.path, self.headers, self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def do_PATCH(self) -> None:
+            self.do_POST()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
 
 
 def report(**versions: str) -> None:

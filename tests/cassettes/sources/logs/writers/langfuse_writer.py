@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from typing import Any
 
@@ -19,35 +17,22 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 _RECEIVED: list[Any] = []
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Langfuse's endpoint for traces."""
-
-    def do_POST(self) -> None:
-        """Keep the spans of a request."""
-        body = self.rfile.read(int(self.headers["content-length"]))
-        if self.headers.get("content-encoding") == "gzip":
-            body = gzip.decompress(body)
-        if self.path.endswith("/v1/traces"):
-            _RECEIVED.append(telemetry.document(ExportTraceServiceRequest.FromString(body)))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
+def keep(path: str, headers: Any, body: bytes) -> None:
+    """Keep the spans of a request to the endpoint for traces."""
+    if path.endswith("/v1/traces"):
+        data = gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
+        _RECEIVED.append(telemetry.document(ExportTraceServiceRequest.FromString(data)))
 
 
 def main(openai_base: str, target: str) -> None:
     """Play the conversations and write what was received."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    os.environ["LANGFUSE_HOST"] = f"http://127.0.0.1:{server.server_port}"
-    from langfuse import get_client
-    from langfuse.openai import openai
+    with agent.receiver(keep) as url:
+        os.environ["LANGFUSE_HOST"] = url
+        from langfuse import get_client
+        from langfuse.openai import openai
 
-    agent.openai_conversations(openai.OpenAI(base_url=openai_base, api_key="any"))
-    get_client().flush()
-    server.shutdown()
+        agent.openai_conversations(openai.OpenAI(base_url=openai_base, api_key="any"))
+        get_client().flush()
     telemetry.write(target, _RECEIVED)
     agent.report(langfuse=version("langfuse"), openai=version("openai"))
 
