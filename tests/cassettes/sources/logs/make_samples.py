@@ -52,7 +52,9 @@ _OPENTELEMETRY = (
 )
 _CHAT, _BOTH = ("openai.chat",), ("openai.chat", "anthropic.messages")
 _INFERENCE = ("openinference-instrumentation-openai==0.1.66", "openinference-instrumentation-anthropic==3.1.0")
+_OPENINFERENCE = (*_INFERENCE, *_SDKS, *_TELEMETRY)
 _LLMETRY = ("opentelemetry-instrumentation-openai==0.62.4", "opentelemetry-instrumentation-anthropic==0.62.4")
+_OPENLLMETRY = (*_LLMETRY, *_SDKS, *_TELEMETRY)
 _PHOENIX = ("arize-phoenix==20.3.0", "opentelemetry-exporter-otlp-proto-http==1.45.2", *_INFERENCE, *_SDKS)
 #: Sample -> its writer.
 WRITERS = {
@@ -60,8 +62,8 @@ WRITERS = {
     "langsmith.jsonl": Writer("langsmith", _BOTH, ("langsmith==0.15.0", *_SDKS), "langsmith"),
     "litellm.jsonl": Writer("litellm", _CHAT, ("litellm==1.106.2", "mcp==2.3.0"), "litellm"),
     "mitmproxy.flows": Writer("mitmproxy", (*_BOTH, "port"), ("mitmproxy==11.0.2",), "mitmproxy"),
-    "openinference.jsonl": Writer("openinference", _BOTH, (*_INFERENCE, *_SDKS, *_TELEMETRY)),
-    "openllmetry.jsonl": Writer("openllmetry", _BOTH, (*_LLMETRY, *_SDKS, *_TELEMETRY)),
+    "openinference.jsonl": Writer("instrumentation", ("openinference.instrumentation", *_BOTH), _OPENINFERENCE),
+    "openllmetry.jsonl": Writer("instrumentation", ("opentelemetry.instrumentation", *_BOTH), _OPENLLMETRY),
     "opentelemetry-console.json": Writer("opentelemetry", ("console", *_CHAT), _OPENTELEMETRY, "spans"),
     "opentelemetry-events.jsonl": Writer("opentelemetry", ("events", *_CHAT), _OPENTELEMETRY),
     "opentelemetry-new.jsonl": Writer("opentelemetry", ("attributes", *_CHAT), _OPENTELEMETRY),
@@ -107,7 +109,7 @@ def _argument(argument: str, servers: Servers) -> str:
 
 def _environment(writer: Writer) -> Path:
     """Return the Python of an environment with the requirements of a writer."""
-    folder = FOLDER / writer.program
+    folder = FOLDER / writer.requirements[0].partition("==")[0]
     python = folder / "bin" / "python"
     done = folder / "requirements.txt"
     wanted = "\n".join(writer.requirements)
