@@ -128,25 +128,15 @@ def finished(tmp_path: Path, results_file: bytes) -> Path:
     return path
 
 
-def places(folder: Path) -> dict[str, Path]:
-    """Where nothing can be written."""
-    (folder / "file").write_text("")
-    return {
-        "missing": folder / "no" / "such" / "x",
-        "directory": folder,
-        "below a file": folder / "file" / "x",
-        "long": folder / ("x" * 300),
-    }
-
-
-@pytest.mark.parametrize("why", ["missing", "directory", "below a file", "long"])
+@pytest.mark.parametrize("where", ["no/such/x", ".", "file/x", "x" * 300], ids=["missing", "folder", "file", "long"])
 def test_a_file_that_cannot_be_written_is_a_usage_error_before_the_run(
-    tmp_path: Path, finished: Path, recorded: Path, monkeypatch: pytest.MonkeyPatch, why: str
+    tmp_path: Path, finished: Path, recorded: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     def never(*args: Any, **more: Any) -> Any:
         raise AssertionError("it ran")
 
-    place = places(tmp_path)[why]
+    (tmp_path / "file").write_text("")
+    place = tmp_path / where
     monkeypatch.setattr(suite, "run", never)
     monkeypatch.setattr("toolparity.audit.cli.audit.audit_paths", never)
     monkeypatch.setattr("toolparity.conformance.cli.report.load", never)
@@ -156,7 +146,7 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_before_the_run(
             assert result.exit_code == 2, result.output
             assert f"--{name}" in result.stderr
     assert run("audit", recorded, "--html", place).exit_code == 2
-    if why != "missing":  # folders on the way to a baseline are made
+    if where != "no/such/x":  # folders on the way to a baseline are made
         assert run("check", "--baseline", place, "--update-baseline").exit_code == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "r.jsonl", "run.json"], "nothing is left"
 

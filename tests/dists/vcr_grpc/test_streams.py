@@ -139,16 +139,18 @@ def test_reading_on_where_the_recording_was_left_is_an_error_that_says_so(shop: 
             asyncio.run(proceed())
 
 
+@pytest.mark.parametrize("by", ["read", "iteration"])
 def test_an_asyncio_stream_that_is_left_is_recorded_as_far_as_it_was_read(
-    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path
+    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path, by: str
 ) -> None:
     async def go() -> list[Any]:
         async with grpc.aio.insecure_channel(shop.target) as channel:
             responses = stream(channel, "Held")(text("x"))
-            first = await responses.read()
+            take = responses.read if by == "read" else aiter(responses).__anext__
+            first = await take()
             left = [responses.cancel(), responses.cancel()]
             with pytest.raises(asyncio.CancelledError):
-                await responses.read()
+                await take()
             return [first, *left, responses.cancelled(), await responses.code(), await responses.details()]
 
     with use() as cassette:
