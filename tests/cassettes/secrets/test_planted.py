@@ -27,6 +27,7 @@ each_plant = pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.id
 
 
 def test_each_plant_is_there_to_be_found() -> None:
+    assert len({plant.id for plant in PLANTS}) == len(PLANTS)
     assert [plant.id for plant in PLANTS if plant.secret not in plant.read(plant.cassette)] == []
 
 

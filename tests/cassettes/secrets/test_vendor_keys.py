@@ -12,7 +12,7 @@ import string
 
 import pytest
 
-from tests.cassettes.secrets.cassettes import answer, cassette, response_body, written
+from tests.cassettes.secrets.cassettes import answer, cassette, chat_stream, pieces, response_body, written
 from tests.cassettes.secrets.fakes import ALNUM, HEX, letters
 from tests.cassettes.secrets.plant import json_leaves
 from toolparity.cassettes.errors import SecretsLeft
@@ -111,16 +111,17 @@ def _random(length: int, alphabet: str, seed: object) -> str:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_vendors_key_is_scrubbed_and_without_the_scrubber_refused(form: str) -> None:
-    secret = fake(form)
-    given = cassette(response=answer(f"it is {secret} there"))
-    clean = Scrubber({}).cassette(copy.deepcopy(given))
-    assert secret not in written(clean)
-    assert scan(clean, {}) == []
-    assert len(response_body(clean)) == len(response_body(given))
-    assert written(Scrubber({}).cassette(copy.deepcopy(given))) == written(clean)  # so that replay finds a request
-    with pytest.raises(SecretsLeft) as caught:
-        refuse(given, environ={})
-    assert secret not in str(caught.value)
+    secret, text = fake(form), f"it is {fake(form)} there"
+    for body in (answer(text), chat_stream(pieces(text, 5))):
+        given = cassette(request=json.dumps({"input": text}).encode(), response=body)
+        clean = Scrubber({}).cassette(copy.deepcopy(given))
+        assert secret not in written(clean)
+        assert scan(clean, {}) == []
+        assert len(response_body(clean)) == len(body)
+        assert written(Scrubber({}).cassette(copy.deepcopy(given))) == written(clean)  # so that replay finds a request
+        with pytest.raises(SecretsLeft) as caught:
+            refuse(cassette(response=body), environ={})
+        assert secret not in str(caught.value)
 
 
 @pytest.mark.parametrize("glue", ["key=", "token-", "api_key_", "SECRET_"])
