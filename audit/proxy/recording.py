@@ -88,7 +88,14 @@ class _LinesFile:
             size = file.seek(0, os.SEEK_END)
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line  # the line of a recorder that was killed
-            file.write(line)
+            written = 0
+            try:
+                while written < len(line):  # a disk that is almost full takes a part without an error
+                    written += file.write(line[written:]) or 0
+            except OSError:
+                if written and file.seek(0, os.SEEK_END) == size + written:
+                    file.truncate(size)
+                raise
         return "recorded"
 
 
