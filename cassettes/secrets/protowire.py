@@ -6,6 +6,7 @@ and one that parses as a message is also searched inside. Rule: https://protobuf
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -96,9 +97,11 @@ def _is_text(data: bytes) -> bool:
 def streamed(messages: list[list[StringField]]) -> Iterator[list[tuple[int, StringField]]]:
     """Yield the pieces of each text that may span several messages, as (index of the message, field).
 
-    A number beside the pieces distinguishes texts in the same field. The schema is unknown, so every number is tried,
-    and also none. The deepest fields come first, because a message can decode as text, with its length bytes as
-    letters.
+    A number beside the pieces distinguishes texts in the same field, or their order in each message does. The schema is
+    unknown, so every number is tried, the order, and also none. The deepest fields come first, because a message can
+    decode as text, with its length bytes as letters. Of the texts in one field, those with a number come first, and
+    then the one of fewest pieces: in another, the pieces of two texts take turns, and a change of it could leave a part
+    of a secret.
     """
     groups: dict[tuple[object, ...], list[tuple[int, StringField]]] = {}
     levels: dict[tuple[int, ...], set[tuple[int, int]]] = {}
@@ -107,10 +110,14 @@ def streamed(messages: list[list[StringField]]) -> Iterator[list[tuple[int, Stri
             seen = levels.setdefault(field.path, set())
             seen.update((level, number) for level, numbers in enumerate(field.beside) for number in numbers)
     for at, fields in enumerate(messages):
+        order: Counter[tuple[int, ...]] = Counter()
         for field in fields:
             groups.setdefault((field.path,), []).append((at, field))
+            groups.setdefault((field.path, order[field.path]), []).append((at, field))
+            order[field.path] += 1
             for level, number in levels[field.path]:
                 value = field.beside[level].get(number, 0)  # proto3 omits zeros
                 groups.setdefault((field.path, level, number, value), []).append((at, field))
-    split = [pieces for pieces in groups.values() if len(pieces) > 1]
-    yield from sorted(split, key=lambda pieces: -len(pieces[0][1].path))
+    split = [(key, pieces) for key, pieces in groups.items() if len(pieces) > 1]
+    split.sort(key=lambda each: (-len(each[1][0][1].path), -len(each[0]), len(each[1])))
+    yield from (pieces for _, pieces in split)

@@ -38,11 +38,18 @@ def fields_of(data: bytes) -> list[TextField]:
 
 
 def put_together(messages: list[list[TextField]]) -> Iterator[tuple[str, str]]:
-    """Yield (location, text) for a field's text over all messages, and separately for each number beside it."""
+    """Yield (location, text) for a field's text over all messages: for all of its occurrences, and separately for each
+    number beside it, and for its first, second, … occurrence in each message.
+    """
     beside: dict[str, set[str]] = {}
     for field in (field for fields in messages for field in fields):
         beside.setdefault(field.place, set()).update(field.beside)
     pieces: dict[str, list[str]] = {}
+    for fields in messages:
+        order: dict[str, int] = {}
+        for field in fields:
+            order[field.place] = order.get(field.place, 0) + 1
+            pieces.setdefault(f"{field.place}, number {order[field.place]} of each message", []).append(field.text)
     for field in (field for fields in messages for field in fields):
         pieces.setdefault(field.place, []).append(field.text)
         for number in beside[field.place]:  # zeros are omitted on the wire

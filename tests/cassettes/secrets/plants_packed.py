@@ -155,6 +155,39 @@ def _chunks(*texts: list[str]) -> list[Any]:
     ]
 
 
+def _beside(*texts: list[str], numbered: bool) -> list[Any]:
+    """Pieces of content; each chunk has a piece of every text, as outputs with or without their index."""
+    return [
+        chat.GetChatCompletionChunk(
+            outputs=[
+                chat.CompletionOutputChunk(delta=chat.Delta(content=text[at]), index=index * numbered)
+                for index, text in enumerate(texts)
+                if at < len(text)
+            ]
+        )
+        for at in range(max(map(len, texts)))
+    ]
+
+
+def _without_readable_half(cassette: dict[str, Any]) -> dict[str, Any]:
+    body = json.loads(response_body(cassette))
+    for message in body["messages"]:
+        del message["message"]
+    cassette["responses"][0]["body"]["string"] = json.dumps(body).encode()
+    return cassette
+
+
+def _outputs(cassette: dict[str, Any]) -> str:
+    """The text of each output of a stream, in a line."""
+    texts: dict[int, str] = {}
+    for message in json.loads(response_body(cassette))["messages"]:
+        chunk = chat.GetChatCompletionChunk.FromString(base64.b64decode(message["serialized"]))
+        for place, output in enumerate(chunk.outputs):
+            number = max(place, output.index)
+            texts[number] = texts.get(number, "") + output.delta.content
+    return "\n".join(texts.values())
+
+
 def _grpc(messages: list[Any], **further: Any) -> dict[str, Any]:
     ended = {"trailers": {}, "grpc": {"code": "OK", "details": "", "stream": True}} | further
     return cassette(url="grpc://api.x.ai:443/xai_api.Chat/GetCompletionChunk", response=grpc_body(messages), **ended)
@@ -179,6 +212,20 @@ def grpc_calls() -> list[Plant]:
     authorized = cassette(url=called, request_headers={"authorization": f"Bearer {key}"})
     return [
         *(Plant(f"grpc-{name}", key, _grpc(chunks), grpc_texts) for name, chunks in streams.items()),
+        *(
+            Plant(
+                f"grpc-beside-{'numbered' if numbered else 'unnumbered'}-{size}-{place}",
+                key,
+                _without_readable_half(
+                    _grpc(_beside(*([pieces(text, size), pieces(other, size)][::place]), numbered=numbered))
+                ),
+                _outputs,
+            )
+            for other in (f"Or {address}, or the same {address}.",)
+            for numbered in (True, False)
+            for size in (3, 60)
+            for place in ((1, -1) if numbered else (1,))
+        ),
         Plant(
             "grpc-request-readable",
             key,
