@@ -15,7 +15,7 @@ from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from toolparity.normalizer.findings import Code, Finding
-from toolparity.normalizer.model import Policy, Response
+from toolparity.normalizer.model import Block, Opaque, Policy, Response, ServerToolCall, ToolCall
 from toolparity.normalizer.policies import Selection, selection_of
 from toolparity.normalizer.textmode import report
 from toolparity.normalizer.wires.error_response import NO_ANSWER
@@ -32,11 +32,16 @@ CODES: dict[str, Code] = {
     "missing-extra": Code(
         "error", "An optional dependency is needed for this wire.", "Install the extra that the message names."
     ),
+    "calls-unread": Code(
+        "error",
+        "The response in the log has more calls than were read.",
+        "Pass the bodies as they were sent, or report the form of the log.",
+    ),
     "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report the error with the exchange."),
 }
 
-#: The codes of exchanges that have no response although their wire is known: bad input or an internal error.
-FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault"))
+#: The codes of exchanges of which something was not read although their wire is known: bad input or an internal error.
+FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault", "calls-unread"))
 
 
 class DecodedExchange(Struct):
@@ -53,8 +58,8 @@ class DecodedExchange(Struct):
 
     @property
     def faulty(self) -> bool:
-        """Whether nothing could be decoded although the wire is known."""
-        return self.response is None and any(f.code in FAULTS for f in self.findings)
+        """Whether the exchange, or a call in it, could not be read although the wire is known."""
+        return any(f.code in FAULTS for f in self.findings)
 
 
 class RawExchange(Struct, omit_defaults=True):
@@ -91,6 +96,8 @@ def decode(exchange: Exchange) -> DecodedExchange:
     wire = exchange.wire
     if not is_wire(wire):
         reason = f"the wire {wire} is not supported" if wire else "the wire cannot be detected"
+        if exchange.calls:
+            return _nothing(wire, "calls-unread", f"{reason}, and the response has {exchange.calls} calls")
         return _nothing(wire, "unknown-wire", reason)
     try:
         response = report(response_of(exchange, wire))
@@ -105,7 +112,22 @@ def decode(exchange: Exchange) -> DecodedExchange:
     is_traffic = exchange.request is not None or exchange.status is not None
     if response.error is not None and response.error.type == NO_ANSWER and not is_traffic:
         return _nothing(wire, "malformed-body", response.error.message)  # any JSON object, such as a line of a log
-    return DecodedExchange(wire, response, response.findings)
+    return DecodedExchange(wire, response, response.findings + _unread(exchange, response))
+
+
+def _unread(exchange: Exchange, response: Response) -> tuple[Finding, ...]:
+    """Return the finding that the response of a log has more calls than were read, if it has."""
+    if not exchange.calls:
+        return ()
+    blocks = (block for choice in response.choices for block in choice.blocks)
+    read = sum(isinstance(block, (ToolCall, ServerToolCall)) or _is_opaque_call(block) for block in blocks)
+    if read >= exchange.calls:
+        return ()
+    return (Finding("calls-unread", "error", f"the response has {exchange.calls} calls, of which {read} were read"),)
+
+
+def _is_opaque_call(block: Block) -> bool:
+    return isinstance(block, Opaque) and block.wire_type.endswith(("_call", "tool_use"))
 
 
 def line(

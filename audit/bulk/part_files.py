@@ -1,9 +1,9 @@
 """Files with the audit of a part of the input. `merging` makes the audit of the whole input from them.
 
 A part file is a zip archive with three members. ``records.jsonl`` has the records of the exchanges for the audit of
-conversations, in the order of the input; each line is a list, see `prefixes`. ``audits.jsonl`` has the figures: the first line counts
-all ranges whose places are absolute, and each further line counts one range whose places are numbered within it.
-``part.json`` describes the content: version, options and ranges. Equal audits give equal bytes.
+conversations, in the order of the input; each line is a list, see `prefixes`. ``audits.jsonl`` has the figures: the
+first line counts all ranges whose places are absolute, and each further line counts one range whose places are numbered
+within it. ``part.json`` describes the content: version, options and ranges. Equal audits give equal bytes.
 """
 
 from __future__ import annotations

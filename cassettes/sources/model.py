@@ -18,7 +18,8 @@ class Exchange(Struct, kw_only=True):
     hold credentials.
 
     The response is ``body`` or, on xai.grpc, ``frames`` (serialized messages). If a call failed after some frames,
-    ``body`` is its final status. ``provenance``: what the file says about its origin.
+    ``body`` is its final status. ``provenance``: what the file says about its origin. ``calls``: how many calls its
+    response has at least, by an independent count; None if they were not counted.
     """
 
     source: str
@@ -41,6 +42,7 @@ class Exchange(Struct, kw_only=True):
     frames: list[bytes] | None = None
     chunk_lengths: list[int] | None = None
     provenance: dict[str, Any] | None = None
+    calls: int | None = None
 
     @property
     def location(self) -> str:

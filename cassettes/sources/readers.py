@@ -12,6 +12,7 @@ from toolparity.normalizer.body_splitter import responses
 
 from ..errors import UnreadableSource
 from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, wrapping, xai_proto
+from .call_count import calls_in
 from .entries import problem_of
 from .files import Opened
 from .model import Exchange, FilePart, Problem, ReadItem
@@ -117,6 +118,8 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
 def _parts(data: bytes, wire: str | None) -> list[bytes]:
     """Return the bytes of each entry: of each response, or of each element of a list that an export wraps."""
     parts = responses(data, wire)
+    if len(parts) == 1 and (elements := _listed(parts[0])):
+        return [json_codec.encode(element) for element in elements]
     item = _json_object(parts[0]) if len(parts) == 1 else None
     if item is None or recordings.is_entry(item):
         return parts
@@ -133,7 +136,22 @@ def _part(source: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     is_row = item is not None and (recordings.is_row(item) or logs.format_of(item) is not None)
     if is_row or (item is not None and wrapping.entries(item, recordings.is_entry)):
         return recordings.documents(source, None, data, wire)
-    return iter((http.single_body(source, None, data, wire),))
+    exchange = http.single_body(source, None, data, wire)
+    exchange.calls = None if item is None else calls_in(item)
+    return iter((exchange,))
+
+
+def _listed(data: bytes) -> list[Any]:
+    """Return the elements of a list if one of them is a row or an entry of a log; an empty list otherwise."""
+    try:
+        value = json_codec.decode(data) if data.lstrip()[:1] == b"[" else None
+    except (ValueError, RecursionError):
+        return []
+    elements: list[Any] = value if isinstance(value, list) else []
+    is_log = any(
+        isinstance(one, dict) and (recordings.is_row(one) or logs.format_of(one) is not None) for one in elements
+    )
+    return elements if is_log else []
 
 
 def _json_object(data: bytes) -> dict[str, Any] | None:

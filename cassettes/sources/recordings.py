@@ -23,6 +23,7 @@ from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 from ..errors import UnreadableSource
 from . import logs, request_response_rows, wrapping
 from .bodies import from_base64
+from .call_count import calls_in
 from .entries import problem_of
 from .http import is_stream, single_body, wire_of
 from .model import Exchange, ReadItem
@@ -125,6 +126,8 @@ def documents(
     if format is None and not is_entry(item) and (wrapped := wrapping.entries(item, is_entry)):
         for entry in wrapped:
             yield from documents(source, line, json_codec.encode(entry), wire)
+        if calls_in(item) > sum(map(calls_in, wrapped)):
+            raise UnreadableSource("calls outside of the entries that were read")
         return
     format = format or (None if body_wire(item) is not None else logs.format_of(item))
     if format is not None:
@@ -145,7 +148,9 @@ def _recording(data: bytes) -> RecordingRow | None:
 def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], wire: str | None) -> Exchange:
     """Read a recording, a pair, or a whole body. Raises UnreadableSource."""
     if body_wire(item) is not None or (is_error(item) and not is_row(item)):
-        return single_body(source, line, data, wire)
+        body = single_body(source, line, data, wire)
+        body.calls = calls_in(item)
+        return body
     if request_response_rows.claims(item):
         return request_response_rows.exchange(source, line, item, wire)
     if not is_row(item):
@@ -196,12 +201,14 @@ def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None
     stream = row.stream
     if stream is None and body is not None:
         stream = is_stream(body, row.content_type)
+    wire = row.wire or (wire_of(body) if body else _framed_wire() if frames else None) or wire
     return Exchange(
         source=source,
         line=line,
         id=row.id,
         provider=row.provider,
-        wire=row.wire or (wire_of(body) if body else _framed_wire() if frames else None) or wire,
+        wire=wire,
+        calls=calls_in(row.body) if wire is None else None,
         stream=stream,
         status=row.status,
         content_type=row.content_type,

@@ -19,6 +19,7 @@ from toolparity.normalizer.wires.shapes import event_wire
 from ..errors import UnreadableSource
 from . import http
 from .bodies import body_of, spelled
+from .call_count import calls_in
 from .http import address_of, method_of, optional_mapping, status_of
 from .logs import conversion
 from .logs.conversion import parsed
@@ -84,6 +85,9 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
         },
         body=body,
     )
+    made.calls = calls_in(item[names[1]])
+    if made.stream:  # a call can be in several events
+        made.calls = min(made.calls, 1)
     made.id = _text(item.get("id")) or made.id
     made.provider = _text(item.get("provider")) or (made.provider if url else None)
     made.wire = _text(item.get("wire")) or made.wire or wire

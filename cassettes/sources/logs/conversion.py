@@ -13,6 +13,7 @@ from toolparity.normalizer.wires.limits import is_error
 from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
+from ..call_count import calls_in
 from ..model import Exchange
 from .messages import as_chat
 
@@ -37,7 +38,9 @@ def exchange(
     parsed. ``finish``: the stop reason of a response that is not a body. Raises UnreadableSource if the response has
     another form.
     """
-    request, response = parsed(request), _whole(parsed(response))
+    request, response = parsed(request), parsed(response)
+    calls = None if _is_history(response) else calls_in(response)
+    response = _whole(response)
     if isinstance(response, dict) and (wire := whole_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
     elif isinstance(response, dict) and is_error(response):
@@ -58,6 +61,15 @@ def exchange(
         request=sent,
         body=json_codec.encode(body),
         provenance={"format": format},
+        calls=calls,
+    )
+
+
+def _is_history(response: Any) -> bool:
+    """Return whether a response is a list that has also the messages before it."""
+    return isinstance(response, list) and any(
+        isinstance(one, dict) and text(one.get("role") or one.get("type")) in ("user", "human", "system", "tool")
+        for one in response
     )
 
 

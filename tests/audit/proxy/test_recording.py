@@ -98,7 +98,7 @@ def test_a_line_that_a_full_disk_took_in_part_is_removed(tmp_path: Path, monkeyp
 
     class FullDisk(io.FileIO):
         def write(self, data: Any) -> int:
-            if self.tell() > len(before):
+            if os.fstat(self.fileno()).st_size > len(before):
                 raise OSError(errno.ENOSPC, "no space left on device")
             return super().write(data[: len(data) // 2])
 

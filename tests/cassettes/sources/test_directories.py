@@ -71,10 +71,11 @@ def test_a_directory_skips_files_without_traffic_and_counts_them(tmp_path: Path)
     result = run("audit", path, "--json")
     assert result.exit_code == 0, result.stderr
     figures = json.loads(result.stdout)
-    assert (figures["exchanges"], figures["skipped"], figures["problems"]) == (2, len(OTHER), 0)
+    skipped = len(OTHER) + 1  # and the pipe
+    assert (figures["exchanges"], figures["skipped"], figures["problems"]) == (2, skipped, 0)
     (line,) = result.stderr.splitlines()
-    assert line.startswith(f"skipped {len(OTHER)} files without traffic: {path / 'deep' / 'er'}")
-    assert f"{len(OTHER)} files without traffic skipped" in run("audit", path).stdout
+    assert line.startswith(f"skipped {skipped} files without traffic: {path / 'pipe.json'}")
+    assert f"{skipped} files without traffic skipped" in run("audit", path).stdout
     normalized = run("normalize", path)
     assert (normalized.exit_code, normalized.stderr) == (0, result.stderr)
     sources = [json.loads(line)["source"] for line in normalized.stdout.splitlines()]

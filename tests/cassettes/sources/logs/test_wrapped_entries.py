@@ -5,14 +5,20 @@ Each case has the calls that its text contains; every one is read, or the file h
 
 from __future__ import annotations
 
+import copy
 import json
+import re
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, cast
 
 import pytest
 
-from toolparity import normalize
-from toolparity.cassettes.sources import Exchange, Problem, read
+from tests.support.thoroughness import is_thorough
+from toolparity import Wire, normalize
+from toolparity.audit.summary import audit_part
+from toolparity.cassettes.sources import Exchange, FilePart, Problem, read, split_files
 
 _ASKED = [{"role": "user", "content": "hi"}]
 _CALL = {"id": "call_a1B2c3D4", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -139,7 +145,7 @@ def test_every_call_of_an_entry_is_read(case: str, suffix: str, tmp_path: Path) 
     items = list(read(tmp_path / f"log{suffix}"))
     made = [item for item in items if isinstance(item, Exchange)]
     assert (len(made), {item.wire for item in made}) == (len(items), {wire})
-    responses = [normalize(item.body or b"", wire) for item in made]  # type: ignore[arg-type]
+    responses = [normalize(item.body or b"", cast("Wire", wire)) for item in made]
     assert sum(len(choice.calls) for response in responses for choice in response.choices) == calls
 
 
@@ -172,3 +178,51 @@ def test_files_of_a_directory_are_judged_by_their_content(tmp_path: Path) -> Non
             names[item.fault].add(Path(item.source).name)
     assert sum(isinstance(item, Exchange) for item in items) == 4
     assert names == {True: {"cli.json", "text.json"}, False: {"LICENSE", "device.jsonl", "loop"}}
+
+
+def _changed(value: Any, random: Random) -> Any:
+    """Return a value with one of its members left out, renamed, put inside another member or a list, or as text."""
+    value = _decoded(value)
+    if isinstance(value, (dict, list)) and value and random.random() < 0.8:
+        keys = [*value] if isinstance(value, dict) else [*range(len(value))]
+        key = random.choice(keys)
+        member = value[key]
+        if isinstance(_decoded(member), (dict, list)) and random.random() < 0.7:
+            value[key] = _changed(member, random)
+        elif random.random() < 0.5:
+            del value[key]
+        elif isinstance(value, dict):
+            value[random.choice(("payload", "content", "other"))] = value.pop(key)
+        return value
+    return random.choice(([value], {"value": value}, {"data": value}, _text(value)))
+
+
+def _decoded(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else copy.deepcopy(value)
+
+
+def test_every_call_of_a_changed_entry_is_read_or_the_audit_fails(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    outcomes = Counter[str]()
+    for seed in range(4000 if is_thorough() else 400):
+        random = Random(seed)
+        case = random.choice([*CASES])
+        entry = _changed(CASES[case][0], random)
+        if random.random() < 0.3:
+            entry = {random.choice(("log", "record", "_source", "x")): random.choice((entry, _text(entry)))}
+        path.write_text(_text(entry) + "\n")
+        audit = audit_part(
+            next(part for part in split_files([str(path)]) if isinstance(part, FilePart)), None, "all", None
+        )
+        read_calls = sum(figures.calls for figures in audit.audit.wires.values())
+        outcome = "faulty" if audit.audit.faults else "nothing" if not audit.audit.audited else "read"
+        outcomes[outcome] += 1
+        assert outcome != "read" or read_calls >= _calls(entry), (seed, case)
+    assert outcomes["read"] > outcomes["faulty"] > outcomes["nothing"]
+
+
+def _calls(value: Any) -> int:
+    """Count the calls in a value by their text."""
+    text = re.sub(r"\\+", "", _text(value))
+    marks = r'"function": \{[^{}]*"name": "|"functionCall": \{[^{}]*"name": "|"toolUse": \{[^{}]*"name": "'
+    return len(re.findall(marks + r'|"type": "(?:tool_use|function_call|tool_call)"[^{}]*"name": "', text))
