@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
+import socketserver
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
-from types import TracebackType
+from typing import Any, Self
 
 import httpx2
 import pytest
@@ -20,10 +22,10 @@ from toolparity.audit.proxy.headers import RawHeaders
 from toolparity.audit.proxy.judgement import Judgement
 from toolparity.audit.proxy.observer import Limits, Observer
 from toolparity.audit.proxy.server import Addresses, ProxyServer
-from toolparity.cassettes.emulated.servers import Servers, running
 
 #: How long a test waits for what must happen, in seconds.
 PATIENCE = 30.0
+POST = b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 
 
 class Judgements(list[Judgement]):
@@ -44,33 +46,12 @@ class Peer:
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.socket.settimeout(PATIENCE)
-        self._rest = b""
-        self.head = self.until(b"\r\n\r\n")
+        self._rest = bytearray()
+        self.head = self._until(b"\r\n\r\n")
         fields = dict(line.split(b": ", 1) for line in self.head.lower().split(b"\r\n")[1:] if line)
-        self.body = self.read(int(fields.get(b"content-length", 0)))
+        self.body = self._read(int(fields.get(b"content-length", 0)))
         if fields.get(b"transfer-encoding") == b"chunked":
-            self.body = self.until(b"0\r\n\r\n")
-
-    def until(self, end: bytes) -> bytes:
-        """Return the bytes up to ``end``, and the end."""
-        while end not in self._rest:
-            self._receive()
-        found, self._rest = (
-            self._rest[: self._rest.index(end) + len(end)],
-            self._rest[self._rest.index(end) + len(end) :],
-        )
-        return found
-
-    def read(self, count: int) -> bytes:
-        """Return so many bytes."""
-        pieces, size = [self._rest], len(self._rest)
-        while size < count:
-            pieces.append(self.socket.recv(1 << 16))
-            assert pieces[-1]
-            size += len(pieces[-1])
-        data = b"".join(pieces)
-        self._rest = data[count:]
-        return data[:count]
+            self.body = self._until(b"0\r\n\r\n")
 
     def send(self, data: bytes) -> None:
         """Send bytes at once."""
@@ -81,6 +62,18 @@ class Peer:
         with suppress(ConnectionError):
             assert self.socket.recv(1) == b""
 
+    def _until(self, end: bytes) -> bytes:
+        while end not in self._rest:
+            self._receive()
+        return self._read(self._rest.index(end) + len(end))
+
+    def _read(self, count: int) -> bytes:
+        while len(self._rest) < count:
+            self._receive()
+        data = bytes(self._rest[:count])
+        del self._rest[:count]
+        return data
+
     def _receive(self) -> None:
         data = self.socket.recv(1 << 16)
         if not data:
@@ -88,50 +81,39 @@ class Peer:
         self._rest += data
 
 
-class ScriptedUpstream:
+class ScriptedUpstream(socketserver.ThreadingTCPServer):
     """A server that runs ``answer`` in a thread for each connection, and then closes the connection."""
 
-    def __init__(self, answer: Callable[[Peer], None]) -> None:
-        self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.errors: list[BaseException] = []
-        self._threads: list[threading.Thread] = []
-        self._accepting = threading.Thread(target=self._accept)
+    request_queue_size = 128
 
-    def __enter__(self) -> ScriptedUpstream:
-        self._accepting.start()
+    def __init__(self, answer: Callable[[Peer], None]) -> None:
+        super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+        self._answer = answer
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.errors: list[BaseException | None] = []
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in (self._accepting, *self._threads):
-            thread.join(PATIENCE)
-        if raised is None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        self.shutdown()
+        self.server_close()  # when all threads have ended
+        if kind is None:
             assert not self.errors, self.errors
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
-            self._threads[-1].start()
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        try:
+            peer = Peer(request)
+        except ConnectionError:  # a connection without a request
+            return
+        self._answer(peer)
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                peer = Peer(connection)
-            except ConnectionError:  # a connection without a request
-                return
-            try:
-                self._answer(peer)
-            except BaseException as error:
-                self.errors.append(error)
+    def shutdown_request(self, request: Any) -> None:
+        self.close_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        self.errors.append(sys.exception())
 
 
 class Proxied:
@@ -154,6 +136,15 @@ class Proxied:
         """Return a connection to the proxy."""
         url = httpx2.URL(self.url)
         return socket.create_connection((url.host, url.port or 80), PATIENCE)
+
+    @contextmanager
+    def posted(self) -> Iterator[http.client.HTTPResponse]:
+        """Send `POST`, and give the response when its header section has arrived."""
+        with self.connection() as connection:
+            connection.sendall(POST)
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            yield response
 
 
 class _SharedObserver(Observer):
@@ -235,28 +226,9 @@ def proxying(
             assert not thread.is_alive()
 
 
-@pytest.fixture(scope="module")
-def providers() -> Iterator[Servers]:
-    """The emulated providers."""
-    with running() as servers:
-        yield servers
-
-
-@pytest.fixture(scope="module")
-def proxied(providers: Servers) -> Iterator[Proxied]:
-    """A proxy in front of the emulated providers."""
-    with proxying(providers.http_url) as proxy:
-        yield proxy
-
-
 def wait_until(condition: Callable[[], bool]) -> None:
     """Return when the condition holds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "this did not happen in time"
         time.sleep(0.01)
-
-
-def files_below(folder: Path) -> bytes:
-    """Return the content of all files."""
-    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())

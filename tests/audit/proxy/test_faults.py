@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -14,9 +15,12 @@ import httpx2
 import pytest
 
 from tests.audit.proxy.conftest import PATIENCE, Judgements, Peer, Proxied, ScriptedUpstream, proxying, wait_until
+from tests.support.traffic import chat_body
 from toolparity.audit.proxy.copies import ExchangeCopy
-from toolparity.audit.proxy.judgement import Judgement
+from toolparity.audit.proxy.judge import Judge
+from toolparity.audit.proxy.judgement import Judgement, JudgeOptions
 from toolparity.audit.proxy.observer import Limits, Observer
+from toolparity.audit.proxy.recording import Recorder, RecordOptions
 from toolparity.audit.proxy.worker import Worker
 
 pytestmark = pytest.mark.service("audit/proxy")
@@ -48,26 +52,17 @@ def _signal(worker: Worker[Any] | None, number: signal.Signals) -> None:
     os.kill(worker.process_id, number)
 
 
-def test_a_judge_that_dies_is_replaced() -> None:
-    with _proxy() as proxy:
-        _signal(proxy.observer.judge, signal.SIGKILL)
-        _passes(proxy)
-        _passes(proxy)
-        first, second = proxy.judgements.wait(2)
-    assert first.unjudged == "worker-lost"
-    assert second.unjudged is None
-    assert second.wire == "openai.chat"
-
-
-def test_a_judge_that_takes_too_long_is_replaced() -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "slow"])
+def test_a_judge_that_dies_or_takes_too_long_is_replaced(number: signal.Signals) -> None:
     with _proxy(Limits(seconds=5)) as proxy:
         _passes(proxy)
         proxy.judgements.wait(1)  # it has started
-        _signal(proxy.observer.judge, signal.SIGSTOP)
+        _signal(proxy.observer.judge, number)
         _passes(proxy)
         _passes(proxy)
-        _, second, third = proxy.judgements.wait(3)
-    assert (second.unjudged, third.unjudged) == ("worker-lost", None)
+        judgements = proxy.judgements.wait(3)
+    assert [judgement.unjudged for judgement in judgements] == [None, "worker-lost", None]
+    assert judgements[-1].wire == "openai.chat"
 
 
 def test_exchanges_beyond_the_queue_pass_without_being_judged() -> None:
@@ -93,8 +88,7 @@ def test_copies_beyond_the_memory_are_given_up() -> None:
 
 
 def test_a_sink_that_hangs_or_fails_holds_up_nothing() -> None:
-    opened = threading.Event()
-    judgements = Judgements()
+    opened, judgements = threading.Event(), Judgements()
 
     def hangs(judgement: Judgement) -> None:
         assert opened.wait(PATIENCE)
@@ -102,8 +96,8 @@ def test_a_sink_that_hangs_or_fails_holds_up_nothing() -> None:
     def fails(judgement: Judgement) -> None:
         raise OSError("no space left on device")
 
-    limits = Limits(undelivered=2)
-    with Observer([hangs, fails, judgements], limits=limits) as observer, _proxy(observer=observer) as proxy:
+    sinks = [hangs, fails, judgements]
+    with Observer(sinks, limits=Limits(undelivered=2)) as observer, _proxy(observer=observer) as proxy:
         for _ in range(5):
             _passes(proxy)
         wait_until(lambda: observer.lost >= 2)
@@ -143,11 +137,31 @@ def test_an_error_in_the_observer_does_not_reach_the_client(monkeypatch: pytest.
         _passes(proxy)
 
 
-def test_an_exchange_that_the_judge_fails_on_is_counted() -> None:
-    from toolparity.audit.proxy.judge import Judge
-    from toolparity.audit.proxy.judgement import JudgeOptions
+def _copy() -> ExchangeCopy:
+    """Return what the observer gives to the processes that judge and record."""
+    copy = ExchangeCopy(1, 0.0, "POST", "http://localhost/v1/chat/completions", [], b"{}", 200)
+    copy.chunks, copy.ending = [chat_body().encode()], "complete"
+    return copy
 
-    copy = ExchangeCopy(1, 0.0, "POST", "http://localhost/v1/x", [], status=200)
-    copy.response_headers = [(b"content-encoding", b"gzip")]
-    copy.chunks = [b"\x1f\x8bnot gzip at all"]
+
+def test_an_exchange_that_the_judge_fails_on_is_counted() -> None:
+    copy = _copy()
+    copy.response_headers, copy.chunks = [(b"content-encoding", b"gzip")], [b"\x1f\x8bnot gzip at all"]
     assert Judge(JudgeOptions())(copy).unjudged == "fault"
+
+
+def test_an_exchange_that_cannot_or_must_not_be_recorded_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert Recorder(RecordOptions(str(tmp_path / "file" / "traffic.jsonl")))(_copy()) == "not-written"
+    copy = _copy()
+    copy.response_headers = [(b"x-toolparity-origin", b"emulated")]
+    assert Recorder(RecordOptions(str(tmp_path)))(copy) == "emulated", "a cassette is not made of it"
+    assert Recorder(RecordOptions(str(tmp_path / "a.jsonl")))(copy) == "recorded"
+
+
+def test_a_cut_line_does_not_damage_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.jsonl"
+    path.write_text('{"cut')
+    assert Recorder(RecordOptions(str(path)))(_copy()) == "recorded"
+    first, second = path.read_text().splitlines()
+    assert (first, json.loads(second)["wire"]) == ('{"cut', "openai.chat")

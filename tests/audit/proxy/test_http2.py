@@ -4,30 +4,151 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import ssl
+import subprocess
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset
+from h2.exceptions import StreamClosedError
 
-from tests.audit.proxy.conftest import PATIENCE, Proxied, proxying, wait_until
-from tests.audit.proxy.http2_upstream import Http2Upstream, Stream
+from tests.audit.proxy.conftest import PATIENCE, POST, Peer, Proxied, ScriptedUpstream, proxying, wait_until
+from tests.support.programs import needed
 from toolparity.audit.proxy.negotiation import NegotiatingTransport
 
 pytestmark = pytest.mark.service("audit/proxy")
 
+Headers = list[tuple[bytes, bytes]]
 _OK = [(b":status", b"200"), (b"content-type", b"text/event-stream")]
 _BODY = bytes(range(256)) * 1000
 
 
+class Stream:
+    """One exchange on the upstream's side. ``request``: its header fields; ``body``: that of the request."""
+
+    def __init__(self, connection: Connection, number: int, request: Headers) -> None:
+        self._connection = connection
+        self.number = number
+        self.request = request
+        self.body = b""
+        self.sent = 0
+        self.reset = threading.Event()
+        self._data = b""
+        self._ending = False
+
+    def start(self, headers: Headers) -> None:
+        """Send the header section."""
+        self._connection.state.send_headers(self.number, headers)
+
+    def send(self, data: bytes, *, end: bool = False) -> None:
+        """Send a part of the body, as far as the flow control of the other side permits; the rest follows later."""
+        self._data += data
+        self._ending = end
+        self.flush()
+
+    def break_off(self) -> None:
+        """Reset the stream."""
+        self._connection.state.reset_stream(self.number, 2)
+
+    def flush(self) -> None:
+        """Send what may be sent now."""
+        state = self._connection.state
+        while rest := len(self._data) - self.sent:
+            size = min(rest, state.local_flow_control_window(self.number), 16_384)
+            if not size:
+                return
+            state.send_data(self.number, self._data[self.sent : self.sent + size])
+            self.sent += size
+        if self._ending:
+            self._ending = False
+            state.end_stream(self.number)
+
+
+class Connection:
+    """One connection of HTTP/2, in its own thread."""
+
+    def __init__(self, network: ssl.SSLSocket, answer: Callable[[Stream], None]) -> None:
+        self.state = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+        self.streams: dict[int, Stream] = {}
+        self._network = network
+        self._answer = answer
+
+    def serve(self) -> None:
+        """Answer until the other side closes."""
+        self.state.initiate_connection()
+        self._network.sendall(self.state.data_to_send())
+        while data := self._network.recv(1 << 16):
+            for event in self.state.receive_data(data):
+                self._handle(event)
+            for stream in list(self.streams.values()):
+                try:
+                    stream.flush()
+                except StreamClosedError:
+                    del self.streams[stream.number]
+            self._network.sendall(self.state.data_to_send())
+
+    def _handle(self, event: Any) -> None:
+        kind, streams = type(event), self.streams
+        if kind is RequestReceived:
+            streams[event.stream_id] = Stream(self, event.stream_id, [*map(tuple, event.headers)])
+        elif kind is DataReceived:
+            streams[event.stream_id].body += event.data
+            self.state.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+        elif kind is StreamEnded:
+            self._answer(streams[event.stream_id])
+        elif kind is StreamReset:
+            streams.pop(event.stream_id).reset.set()
+
+
+class Http2Upstream(ScriptedUpstream):
+    """Runs ``answer`` for each request, in the thread of its connection, until the end of the block.
+
+    ``protocols``: what it offers. Without h2, it answers every request over HTTP/1.1 with "over 1.1". ``trusting``:
+    returns a context that trusts it.
+    """
+
+    def __init__(self, folder: Path, answer: Callable[[Stream], None], protocols: tuple[str, ...] = ("h2",)) -> None:
+        super().__init__(Peer.wait_for_close)
+        certificate, key = _certificate(folder)
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(certificate, key)
+        self._context.set_alpn_protocols(list(protocols))
+        self.trusting = lambda: ssl.create_default_context(cafile=certificate)
+        self._answer_stream = answer
+        self.url = self.url.replace("http:", "https:")
+        self.connections: list[Connection] = []
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.settimeout(PATIENCE)
+        with suppress(OSError), self._context.wrap_socket(request, server_side=True) as network:
+            if network.selected_alpn_protocol() == "h2":
+                self.connections.append(Connection(network, self._answer_stream))
+                self.connections[-1].serve()
+            elif network.recv(1 << 16):
+                network.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nover 1.1")
+                network.recv(1)  # the other side closes, or leaves the connection idle
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a new certificate for this machine, and of its key."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = [needed("openssl", what="OpenSSL's command"), "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"]
+    command += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
 @contextmanager
 def _proxied(
-    folder: Path,
-    answer: Callable[[Stream], None],
-    protocols: tuple[str, ...] = ("h2", "http/1.1"),
-    *,
-    http2: bool = True,
+    folder: Path, answer: Callable[[Stream], None], protocols: tuple[str, ...] = ("h2", "http/1.1"), http2: bool = True
 ) -> Iterator[tuple[Proxied, Http2Upstream]]:
     with Http2Upstream(folder, answer, protocols) as upstream:
         transport = NegotiatingTransport(http2=http2, contexts=upstream.trusting)
@@ -51,7 +172,8 @@ def test_an_exchange_over_http_2_is_unchanged(tmp_path: Path) -> None:
         response = httpx2.post(f"{proxy.url}/v1/a%2Fb?x=%20+&y", content=_BODY, headers=headers, timeout=PATIENCE)
         request = dict(upstream.connections[-1].streams[1].request)
         (judgement,) = proxy.judgements.wait(1)
-    assert (response.status_code, response.content) == (200, _BODY)
+        of_unknown_length = httpx2.post(proxy.url, content=iter([_BODY, b"end"]), timeout=PATIENCE)
+    assert (response.status_code, response.content, of_unknown_length.content) == (200, _BODY, _BODY + b"end")
     assert response.headers.get_list("set-cookie") == ["a=1", "b=2"]
     assert request[b":path"] == b"/base/v1/a%2Fb?x=%20+&y"
     assert request[b":authority"] == upstream.url.removeprefix("https://").encode()
@@ -59,17 +181,11 @@ def test_an_exchange_over_http_2_is_unchanged(tmp_path: Path) -> None:
     assert judgement.ending == "complete"
 
 
-def test_a_request_body_of_unknown_length_passes_over_http_2(tmp_path: Path) -> None:
-    with _proxied(tmp_path, _echo) as (proxy, _):
-        response = httpx2.post(proxy.url, content=iter([_BODY, b"end"]), timeout=PATIENCE)
-    assert response.content == _BODY + b"end"
-
-
 @pytest.mark.parametrize(("protocols", "http2"), [(("http/1.1",), True), ((), True), (("h2", "http/1.1"), False)])
 def test_a_server_without_http_2_or_a_proxy_that_does_not_want_it_gets_http_1_1(
     tmp_path: Path, protocols: tuple[str, ...], http2: bool
 ) -> None:
-    with _proxied(tmp_path, _echo, protocols, http2=http2) as (proxy, upstream):
+    with _proxied(tmp_path, _echo, protocols, http2) as (proxy, upstream):
         response = httpx2.post(proxy.url, content=b"{}", timeout=PATIENCE)
     assert response.content == b"over 1.1"
     assert upstream.connections == []
@@ -117,10 +233,7 @@ def test_a_stream_that_the_upstream_resets_breaks_off_at_the_client(tmp_path: Pa
         _begin(stream)
         stream.break_off()
 
-    with _proxied(tmp_path, answer) as (proxy, _), proxy.connection() as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}")
-        response = http.client.HTTPResponse(connection)
-        response.begin()
+    with _proxied(tmp_path, answer) as (proxy, _), proxy.posted() as response:
         with pytest.raises(http.client.IncompleteRead):
             response.read()
         (judgement,) = proxy.judgements.wait(1)
@@ -136,7 +249,7 @@ def test_a_client_that_does_not_read_holds_up_its_stream_and_no_other(tmp_path: 
         stream.send(huge if len(streams) == 1 else b"small", end=True)
 
     with _proxied(tmp_path, answer) as (proxy, _), proxy.connection() as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}")
+        connection.sendall(POST)
         wait_until(lambda: bool(streams))
         for _ in range(20):
             assert httpx2.post(proxy.url, content=b"{}", timeout=PATIENCE).content == b"small"

@@ -6,16 +6,18 @@ import gzip
 import json
 from typing import Any
 
-from tests.support.traffic import chat_body
+from tests.support.traffic import CHAT_URL, chat_body, chat_stream
 from toolparity import normalize, read_request
 from toolparity.audit.proxy.conversations import LiveConversations
 from toolparity.audit.proxy.copies import ExchangeCopy
 from toolparity.audit.proxy.judge import Judge
-from toolparity.audit.proxy.judgement import JudgedFinding, Judgement, JudgeOptions
+from toolparity.audit.proxy.judgement import Judgement, JudgeOptions
 from toolparity.audit.proxy.lines import TextLines
 from toolparity.conversations import ExchangeRecord, record
 
 _TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("look", "act")]
+_TEXT = {"role": "assistant", "content": "done"}
+_JSON, _EVENTS = ([(b"content-type", kind)] for kind in (b"application/json", b"text/event-stream"))
 
 
 class Traffic:
@@ -25,17 +27,14 @@ class Traffic:
         self._judge = Judge(options or JudgeOptions())
         self._number = 0
 
-    def exchange(self, messages: list[Any], message: Any, **members: Any) -> Judgement:
+    def exchange(self, messages: list[Any], message: Any = _TEXT, **members: Any) -> Judgement:
         self._number += 1
-        stop = "tool_calls" if message.get("tool_calls") else "stop"
-        choice = {"index": 0, "message": message, "finish_reason": stop, "logprobs": None}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
         request = {"model": "m", "messages": messages, "tools": _TOOLS}
-        response = {"id": f"r{self._number}", "object": "chat.completion", "created": 1, "model": "m"}
+        response = {"id": f"r{self._number}", "object": "chat.completion", "model": "m", "choices": [choice]}
         url = "http://localhost/v1/chat/completions"
         copy = ExchangeCopy(self._number, 0.0, "POST", url, [], json.dumps(request).encode(), 200)
-        copy.response_headers = [(b"content-type", b"application/json")]
-        copy.chunks = [json.dumps(response | {"choices": [choice]}).encode()]
-        copy.ending = "complete"
+        copy.response_headers, copy.chunks, copy.ending = _JSON, [json.dumps(response).encode()], "complete"
         for name, value in members.items():
             setattr(copy, name, value)
         return self._judge(copy)
@@ -46,10 +45,8 @@ def _user(text: str) -> Any:
 
 
 def _calls(*names: str) -> Any:
-    calls = [
-        {"id": f"call_a4Kd9Xw2_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}}
-        for name in names
-    ]
+    functions = [(f"call_a4Kd9Xw2_{name}", {"name": name, "arguments": "{}"}) for name in names]
+    calls = [{"id": id, "type": "function", "function": function} for id, function in functions]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -57,21 +54,18 @@ def _result(name: str) -> Any:
     return {"role": "tool", "tool_call_id": f"call_a4Kd9Xw2_{name}", "content": f"result of {name}"}
 
 
-def _conversation(judgement: Judgement) -> list[JudgedFinding]:
-    return [finding for finding in judgement.findings if finding.about == "conversation"]
-
-
-_TEXT = {"role": "assistant", "content": "done"}
+def _codes(judgement: Judgement, about: str = "conversation") -> list[str]:
+    return [finding.code for finding in judgement.findings if finding.about == about]
 
 
 def test_a_call_that_the_application_drops_is_found_with_the_next_request_and_revoked_by_a_later_one() -> None:
     traffic, lines = Traffic(), list[str]()
     asked, made, write = [_user("go")], _calls("look", "act"), TextLines(lines.append)
     first = traffic.exchange(asked, made)
-    second = traffic.exchange([*asked, _calls("look"), _result("look")], _TEXT)
-    late = traffic.exchange([*asked, made, _result("look"), _result("act")], _TEXT)
-    assert not _conversation(first)
-    (finding,) = _conversation(second)
+    second = traffic.exchange([*asked, _calls("look"), _result("look")])
+    late = traffic.exchange([*asked, made, _result("look"), _result("act")])
+    assert not _codes(first)
+    (finding,) = [finding for finding in second.findings if finding.about == "conversation"]
     assert (finding.code, finding.exchange, finding.call_id) == ("dropped-in-fact", 1, "call_a4Kd9Xw2_act")
     assert (second.conversation, second.continues) == (1, 1)
     assert [(revoked.number, revoked.call_id) for revoked in late.revoked] == [(2, "call_a4Kd9Xw2_act")]
@@ -82,29 +76,22 @@ def test_a_call_that_the_application_drops_is_found_with_the_next_request_and_re
     assert line.endswith("(response of #1)")
 
 
-def test_a_correct_application_is_not_accused() -> None:
+def test_a_correct_application_is_not_accused_and_conversations_that_take_turns_stay_apart() -> None:
     traffic = Traffic()
     made = _calls("look", "act")
-    asked, answered = [_user("go")], [_user("go"), made, _result("look"), _result("act")]
+    answered = [_user("go"), made, _result("look"), _result("act")]
+    traffic.exchange([_user("go")], made)
+    traffic.exchange([_user("other")], _calls("act"))
     judgements = [
-        traffic.exchange(asked, made),
-        traffic.exchange(answered, _TEXT),
+        traffic.exchange(answered),
+        traffic.exchange([_user("other"), _calls("act"), _result("act")]),
         traffic.exchange([*answered, _TEXT, _user("more")], _calls("look")),
-        traffic.exchange([*asked, made, _result("look")], _TEXT),  # a branch
     ]
-    assert [_conversation(judgement) for judgement in judgements[:3]] == [[], [], []]
-    assert [judgement.conversation for judgement in judgements[:3]] == [1, 1, 1]
-    assert [line.role for line in judgements[1].lines] == ["tool", "tool", "model"]
-    assert "dropped-in-fact" not in {finding.code for finding in _conversation(judgements[3])}
-
-
-def test_conversations_that_take_turns_stay_apart() -> None:
-    traffic = Traffic()
-    traffic.exchange([_user("one")], _calls("look"))
-    traffic.exchange([_user("two")], _calls("act"))
-    one = traffic.exchange([_user("one"), _calls("look"), _result("look")], _TEXT)
-    two = traffic.exchange([_user("two"), _calls("act"), _result("act")], _TEXT)
-    assert [(j.conversation, j.continues, _conversation(j)) for j in (one, two)] == [(1, 1, []), (2, 2, [])]
+    linked = [(judgement.conversation, judgement.continues, _codes(judgement)) for judgement in judgements]
+    assert linked == [(1, 1, []), (2, 2, []), (1, 3, [])]
+    assert [line.role for line in judgements[0].lines] == ["tool", "tool", "model"]
+    branch = traffic.exchange([_user("go"), made, _result("look")])
+    assert "dropped-in-fact" not in _codes(branch)
 
 
 def test_forgotten_exchanges_leave_nothing_behind() -> None:
@@ -121,28 +108,20 @@ def _record(number: int, *messages: Any) -> ExchangeRecord:
     return record(f"#{number}", "openai.chat", request, normalize(chat_body(id=f"r{number}"), "openai.chat"))
 
 
-def test_the_policy_of_the_application_decides_what_is_dropped() -> None:
+def test_the_policy_of_the_application_and_the_rules_of_the_provider_decide_about_one_exchange() -> None:
     judgement = Traffic(JudgeOptions("first")).exchange([_user("go")], _calls("look", "act"))
     assert "dropped-call" in {finding.code for finding in judgement.findings}
     assert not Traffic().exchange([_user("go")], _calls("look", "act")).findings
-
-
-def test_a_request_that_the_provider_refuses_is_a_finding_about_the_request() -> None:
-    url = "https://api.openai.com/v1/chat/completions"
-    judgement = Traffic().exchange([_user("go"), _result("look")], _TEXT, url=url)
-    assert [finding.code for finding in judgement.findings if finding.about == "request"] == ["result-asked-for"]
+    refused = Traffic().exchange([_user("go"), _result("look")], url=CHAT_URL)
+    assert _codes(refused, "request") == ["result-asked-for"]
 
 
 def test_a_compressed_response_and_a_broken_stream_are_judged_and_other_endpoints_are_not() -> None:
-    choice: Any = {"index": 0, "message": _calls("look")}
-    body = json.dumps({"id": "r", "object": "chat.completion", "choices": [choice]}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-encoding", b"gzip")]
-    zipped = Traffic().exchange([_user("go")], _TEXT, chunks=[gzip.compress(body)], response_headers=headers)
+    headers, chunks = [*_JSON, (b"content-encoding", b"gzip")], [gzip.compress(chat_body("look").encode())]
+    zipped = Traffic().exchange([_user("go")], chunks=chunks, response_headers=headers)
     assert [call.name for call in zipped.calls] == ["look"]
-    event = {"id": "r", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "a"}}]}
-    members: Any = {"chunks": [b"data: " + json.dumps(event).encode() + b"\n\n"], "ending": "upstream-broke"}
-    headers = [(b"content-type", b"text/event-stream")]
-    broken = Traffic().exchange([_user("go")], _TEXT, **members, response_headers=headers)
-    assert (broken.stream, "stream-incomplete" in {finding.code for finding in broken.findings}) == (True, True)
+    broken = {"chunks": [chat_stream("look", end=False).encode()], "ending": "upstream-broke"}
+    judgement = Traffic().exchange([_user("go")], **broken, response_headers=_EVENTS)
+    assert (judgement.stream, "stream-incomplete" in {finding.code for finding in judgement.findings}) == (True, True)
     models = {"method": "GET", "url": "http://localhost/v1/models", "chunks": [b'{"data": []}']}
-    assert Traffic().exchange([], _TEXT, **models).unjudged == "unknown-wire"
+    assert Traffic().exchange([], **models).unjudged == "unknown-wire"

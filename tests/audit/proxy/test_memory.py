@@ -16,7 +16,6 @@ import pytest
 
 from tests.audit.proxy.conftest import PATIENCE, proxying, wait_until
 from tests.support.programs import interruptible
-from toolparity.audit.proxy.judgement import Judgement
 from toolparity.audit.proxy.observer import Observer
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.scripts import scripts
@@ -25,7 +24,7 @@ from toolparity.normalizer import json_codec
 
 pytestmark = pytest.mark.service("audit/proxy")
 
-_AT_A_TIME = 50
+_PATH = SURFACES["openai.chat"].base_path
 #: Streams before the first measurement: the queue of the judge and the events of the page are full then.
 _BEFORE = 2_000
 #: A leak of 2 KB for each stream exceeds this in each half of the thorough run.
@@ -37,7 +36,7 @@ _BODY = {
 }
 
 
-async def _streams(url: str, count: int, at_a_time: int = _AT_A_TIME) -> None:
+async def _streams(url: str, count: int, at_a_time: int = 50) -> None:
     """Read whole streams, on connections that stay open. A client library would take longer than the proxy."""
     address, body = urlsplit(url), json_codec.encode(_BODY)
     head = (
@@ -58,8 +57,7 @@ async def _streams(url: str, count: int, at_a_time: int = _AT_A_TIME) -> None:
 
 def _resident(process: int) -> int:
     """Return the resident memory of a process in bytes."""
-    line = next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) << 10
+    return int(Path(f"/proc/{process}/status").read_text().partition("VmRSS:")[2].split()[0]) << 10
 
 
 def _objects() -> Counter[str]:
@@ -70,17 +68,16 @@ def _objects() -> Counter[str]:
 
 def test_no_object_stays_behind_a_stream() -> None:
     """The test below finds what else could grow."""
-    count, judged, found = 20, 0, list[Counter[str]]()
-
-    def drop(judgement: Judgement) -> None:
-        nonlocal judged
-        judged += 1
-
-    with running() as providers, Observer([drop]) as observer, proxying(providers.http_url, observer=observer) as proxy:
-        for part in range(1, 4):
-            asyncio.run(_streams(proxy.url + SURFACES["openai.chat"].base_path, count, at_a_time=4))
-            wait_until(lambda expected=part * count: judged == expected)  # type: ignore[misc]
-            wait_until(lambda: proxy.server.forwarder.open == 0)
+    count, judged, found = 20, set[int](), list[Counter[str]]()
+    with (
+        running() as providers,
+        Observer([lambda judgement: judged.add(judgement.number)]) as observer,
+        proxying(providers.http_url, observer=observer) as proxy,
+    ):
+        for _ in range(3):
+            judged.clear()
+            asyncio.run(_streams(proxy.url + _PATH, count, at_a_time=4))
+            wait_until(lambda: len(judged) == count and proxy.server.forwarder.open == 0)
             found.append(_objects())
         assert observer.budget.used == 0
     assert {name: number for name, number in (found[-1] - found[-2]).items() if number >= count} == {}
@@ -95,7 +92,7 @@ def test_the_memory_stays_the_same_over_thousands_of_streams() -> None:
         # judgements that wait for a full pipe take memory
         with interruptible([sys.executable, "-m", "toolparity", *arguments], subprocess.DEVNULL) as process:
             assert process.stderr is not None
-            url = process.stderr.readline().split("\t")[0] + SURFACES["openai.chat"].base_path
+            url = process.stderr.readline().split("\t")[0] + _PATH
             sizes = []
             for part in (_BEFORE, count // 2, count // 2):
                 asyncio.run(_streams(url, part))

@@ -6,14 +6,17 @@ import http.client
 import socket
 import struct
 import threading
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import pytest
 
-from tests.audit.proxy.conftest import PATIENCE, Peer, Proxied, ScriptedUpstream, proxying, wait_until
+from tests.audit.proxy.conftest import PATIENCE, POST, Peer, Proxied, ScriptedUpstream, proxying, wait_until
 from tests.support.thoroughness import is_thorough
 from toolparity.audit.proxy.server import Addresses
 
-_POST = b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
+_STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 def _chunk(data: bytes) -> bytes:
@@ -32,8 +35,8 @@ def test_status_headers_and_body_of_a_response_are_unchanged() -> None:
     fields += [b"date: Mon, 23 Nov 2026 00:00:00 GMT", b"server: them", b"content-encoding: br"]
     fields += [b"content-length: %d" % len(body)]
     response = b"\r\n".join([b"HTTP/1.1 529 Overloaded", *fields, b"", body])
-    with ScriptedUpstream(lambda peer: peer.send(response)) as upstream, proxying(upstream.url) as proxy:
-        head, received = _received(proxy, _POST)
+    with ScriptedUpstream(partial(Peer.send, data=response)) as upstream, proxying(upstream.url) as proxy:
+        head, received = _received(proxy, POST)
     status, *others = head.split(b"\r\n")
     assert (status.split(b" ")[1], received) == (b"529", body)
     assert others == [*fields, b"Connection: close"]  # of the connection to the client, which asked for it
@@ -82,17 +85,14 @@ def test_each_piece_of_a_stream_passes_before_the_next_one_exists() -> None:
     pieces = [b"data: %d\n\n" % number for number in range(20)]
 
     def answer(peer: Peer) -> None:
-        peer.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        peer.send(_STREAM)
         for piece in pieces:
             peer.send(_chunk(piece))
             assert step.acquire(timeout=PATIENCE)
         peer.send(b"0\r\n\r\n")
 
     with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
-        with proxy.connection() as connection:
-            connection.sendall(_POST)
-            response = http.client.HTTPResponse(connection)
-            response.begin()
+        with proxy.posted() as response:
             for piece in pieces:
                 assert response.read1() == piece
                 step.release()
@@ -101,32 +101,23 @@ def test_each_piece_of_a_stream_passes_before_the_next_one_exists() -> None:
     assert judgement.ending == "complete"
 
 
-def test_an_upstream_that_breaks_off_breaks_off_at_the_client() -> None:
+@pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
+def test_an_upstream_that_breaks_off_breaks_off_at_the_client(resets: bool) -> None:
+    received: list[bytes] = []
+
     def answer(peer: Peer) -> None:
-        peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + _chunk(b"data: {}\n\n"))
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345" if resets else _STREAM + _chunk(b"12345"))
+        wait_until(lambda: bool(received))
+        if resets:
+            peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
-        _, body = _received(proxy, _POST)
+        with proxy.posted() as response:
+            received.append(response.read1())
+            with pytest.raises(http.client.IncompleteRead):
+                response.read()
         (judgement,) = proxy.judgements.wait(1)
-    assert body == _chunk(b"data: {}\n\n")  # without the last chunk
-    assert judgement.ending == "upstream-broke"
-
-
-def test_an_upstream_that_resets_the_connection_breaks_off_a_body_of_known_length() -> None:
-    def answer(peer: Peer) -> None:
-        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")
-        wait_until(lambda: bool(received))
-        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-    received: list[bytes] = []
-    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy, proxy.connection() as connection:
-        connection.sendall(_POST)
-        response = http.client.HTTPResponse(connection)
-        response.begin()
-        received.append(response.read1())
-        with pytest.raises(http.client.IncompleteRead):
-            response.read()
-    assert received == [b"12345"]
+    assert (received, judgement.ending) == ([b"12345"], "upstream-broke")
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["in a response", "before a response"])
@@ -135,14 +126,14 @@ def test_a_client_that_leaves_closes_the_connection_to_the_upstream(begun: bool)
 
     def answer(peer: Peer) -> None:
         if begun:
-            peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + _chunk(b"data: {}\n\n"))
+            peer.send(_STREAM + _chunk(b"data: {}\n\n"))
         reached.set()
         peer.wait_for_close()  # and sends nothing meanwhile
         closed.set()
 
     with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
         with proxy.connection() as connection:
-            connection.sendall(_POST)
+            connection.sendall(POST)
             assert connection.recv(1) if begun else reached.wait(PATIENCE)
         assert closed.wait(PATIENCE)
         (judgement,) = proxy.judgements.wait(1)
@@ -155,16 +146,15 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_closes_the_connection
     closed = threading.Event()
 
     class HalfRequest(ScriptedUpstream):
-        def _serve(self, connection: socket.socket) -> None:
-            with connection:
-                connection.settimeout(PATIENCE)
-                while connection.recv(1 << 16):
-                    pass
-                closed.set()
+        def finish_request(self, request: Any, client_address: Any) -> None:
+            request.settimeout(PATIENCE)
+            while request.recv(1 << 16):
+                pass
+            closed.set()
 
     with HalfRequest(_refuse) as upstream, proxying(upstream.url) as proxy:
         with proxy.connection() as connection:
-            connection.sendall(_POST.replace(b"length: 2", b"length: 9"))
+            connection.sendall(POST.replace(b"length: 2", b"length: 9"))
         assert closed.wait(PATIENCE)
         (judgement,) = proxy.judgements.wait(1)
     assert judgement.ending == "client-left"
@@ -194,47 +184,40 @@ def test_a_large_body_passes_in_both_directions_and_is_not_judged() -> None:
 
 
 def test_the_proxy_reads_no_more_from_the_upstream_than_the_client_takes() -> None:
-    sent = 0
-    piece = b"x" * (1 << 16)
+    sent, held_up, piece = 0, threading.Event(), b"x" * (1 << 16)
 
     def answer(peer: Peer) -> None:
         nonlocal sent
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
         peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (len(piece) * 2000))
         peer.socket.settimeout(1.0)
-        try:
+        with suppress(TimeoutError):
             for _ in range(2000):
                 peer.send(piece)
                 sent += len(piece)
-        except TimeoutError:
-            pass  # the sender is held up
+        held_up.set()
 
     with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy, proxy.connection() as connection:
-        connection.sendall(_POST)
+        connection.sendall(POST)
         connection.recv(1)
-        wait_until(lambda: not any(thread.is_alive() for thread in upstream._threads))
+        assert held_up.wait(PATIENCE)
     assert sent < 30_000_000  # what the buffers of both connections hold
 
 
-@pytest.mark.parametrize("method", [b"HEAD", b"GET"])
-def test_a_response_without_a_body_keeps_its_length_field(method: bytes) -> None:
-    def answer(peer: Peer) -> None:
-        status = b"200 OK" if method == b"HEAD" else b"304 Not Modified"
-        peer.send(b"HTTP/1.1 " + status + b'\r\netag: "1"\r\ncontent-length: 1000\r\n\r\n')
-
+@pytest.mark.parametrize(("method", "status"), [(b"HEAD", b"200 OK"), (b"GET", b"304 Not Modified")])
+def test_a_response_without_a_body_keeps_its_length_field(method: bytes, status: bytes) -> None:
+    response = b"HTTP/1.1 " + status + b'\r\netag: "1"\r\ncontent-length: 1000\r\n\r\n'
     request = method + b" /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+    with ScriptedUpstream(partial(Peer.send, data=response)) as upstream, proxying(upstream.url) as proxy:
         head, body = _received(proxy, request)
-    assert b"content-length: 1000" in head
-    assert body == b""
+    assert (b"content-length: 1000" in head, body) == (True, b"")
 
 
 def test_an_unreachable_upstream_gives_an_error_of_the_proxy() -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    listener.close()
+    with ScriptedUpstream(_refuse) as gone:
+        url = gone.url
     with proxying(url) as proxy:
-        head, body = _received(proxy, _POST)
+        head, body = _received(proxy, POST)
         (judgement,) = proxy.judgements.wait(1)
     assert head.startswith(b"HTTP/1.1 502 ")
     assert b"x-toolparity-proxy: upstream-unreachable" in head
@@ -263,13 +246,13 @@ def test_a_target_without_a_path_and_a_foreign_host_name_are_refused() -> None:
             received = proxy.raw(b"OPTIONS " + target + b" HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
             assert received.startswith(b"HTTP/1.1 400 "), target
             assert b"x-toolparity-proxy: unsupported-target" in received
-        head, _ = _received(proxy, _POST.replace(b"host: localhost", b"host: evil.example"))  # it may be rebound
+        head, _ = _received(proxy, POST.replace(b"host: localhost", b"host: evil.example"))  # it may be rebound
         assert head.startswith(b"HTTP/1.1 421 ")
     response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
-    addresses = Addresses(names=frozenset(["gateway.internal"]))
+    named = Addresses(names=frozenset(["gateway.internal"]))
     with (
-        ScriptedUpstream(lambda peer: peer.send(response)) as upstream,
-        proxying(upstream.url, addresses=addresses) as proxy,
+        ScriptedUpstream(partial(Peer.send, data=response)) as upstream,
+        proxying(upstream.url, addresses=named) as proxy,
     ):
-        head, _ = _received(proxy, _POST.replace(b"host: localhost", b"host: gateway.internal:80"))
+        head, _ = _received(proxy, POST.replace(b"host: localhost", b"host: gateway.internal:80"))
         assert head.startswith(b"HTTP/1.1 200 ")
