@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
 
 from tests.audit.conversations.test_audit import conversation
+from tests.support.optional import package
+from tests.support.programs import interruptible
 from tests.support.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cli import main
 
@@ -35,6 +38,19 @@ def write_corpus(folder: Path) -> Path:
     return folder
 
 
+def conversations(count: int) -> list[dict[str, Any]]:
+    """Return the exchanges of some conversations, of which some have dropped calls."""
+    return [exchange for number in range(count) for exchange in conversation(f"c{number}", kept=number % 3)]
+
+
+def write_table(path: Path, count: int) -> Path:
+    """Write conversations to a Parquet file with row groups of three."""
+    pyarrow, parquet = package("pyarrow", extra="dev"), package("pyarrow.parquet", extra="dev")
+    cells = [{"request": json.dumps(row["request"]), "response": row["body"]} for row in conversations(count)]
+    parquet.write_table(pyarrow.Table.from_pylist(cells), path, row_group_size=3)
+    return path
+
+
 def _noise(count: int) -> list[dict[str, Any]]:
     cut = row(chat_stream("f", end=False), stream=True)
     wrong = row(chat_body("f", arguments="[1]"), request={"messages": [{"role": "user", "content": "\ud83d"}]})
@@ -57,3 +73,28 @@ def reports(folder: Path, *args: str | Path) -> dict[str, bytes]:
     json.loads(data.stdout)
     results = {"text": text.stdout_bytes, "json": data.stdout_bytes, "html": page.read_bytes()}
     return results | {"stderr": text.stderr_bytes, "code": str(text.exit_code).encode()}
+
+
+_INTERRUPTED = """
+import os, signal
+from toolparity.audit.bulk import parallel
+from toolparity.cli import main
+real = parallel.split_files
+def split_files(*args, **options):
+    for number, piece in enumerate(real(*args, **options)):
+        if number == {part}:
+            os.killpg(0, signal.SIGINT)
+        yield piece
+if __name__ == "__main__":
+    parallel.PART_BYTES = 3000
+    parallel.split_files = split_files
+    main(["audit", *{args!r}, {path!r}])
+"""
+
+
+def interrupted(path: Path, *args: str, part: int) -> tuple[int, str]:
+    """Return exit code and standard error of an audit with an interrupt before a part of its input is processed."""
+    program = _INTERRUPTED.format(path=str(path), args=args, part=part)
+    with interruptible([sys.executable, "-c", program]) as process:
+        _, stderr = process.communicate(timeout=120)  # ends when all processes have closed it
+    return process.returncode, stderr.strip()

@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.audit.bulk.corpus import reports, run, write_corpus
-from tests.audit.conversations.test_audit import conversation
+from tests.audit.bulk.corpus import conversations, interrupted, reports, run, write_table
 from tests.support.optional import package
-from tests.support.programs import interruptible
 from tests.support.traffic import write_rows
 from toolparity.audit.bulk import dask_engine
 from toolparity.audit.bulk.parallel import audit_paths
@@ -37,11 +35,6 @@ def cluster() -> Iterator[Any]:
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus") / "logs")
-
-
 def test_a_cluster_gives_the_local_audit(
     corpus: Path, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,17 +48,14 @@ def test_a_cluster_gives_the_local_audit(
 def test_a_cluster_reads_tables_and_compressed_lines(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pyarrow, parquet = package("pyarrow", extra="dev"), package("pyarrow.parquet", extra="dev")
     zstd = package("backports.zstd", extra="dev")
     monkeypatch.setattr(dask_engine, "PART_BYTES", 500)
     folder = tmp_path / "in"
     folder.mkdir()
-    rows = [row for number in range(10) for row in conversation(f"c{number}", kept=number % 3)]
-    lines = write_rows(tmp_path / "rows.jsonl", *rows).read_bytes()
-    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines))
-    (folder / "b.jsonl.zst").write_bytes(zstd.compress(lines))
-    cells = [{"request": json.dumps(row["request"]), "response": row["body"]} for row in rows]
-    parquet.write_table(pyarrow.Table.from_pylist(cells), folder / "c.parquet", row_group_size=3)
+    rows = conversations(10)
+    lines = write_rows(folder / "a.jsonl.gz", *rows)
+    (folder / "b.jsonl.zst").write_bytes(zstd.compress(gzip.decompress(lines.read_bytes())))
+    write_table(folder / "c.parquet", 10)
     local = reports(tmp_path, folder)
     assert json.loads(local["json"])["exchanges"] == 3 * len(rows)
     assert reports(tmp_path, folder, "--engine", "dask", "--scheduler", cluster.scheduler_address) == local
@@ -110,25 +100,9 @@ def test_a_cluster_on_this_machine_listens_on_loopback_and_ends_with_the_audit(c
     assert (result.stdout, result.stderr) == ("73\n{'127.0.0.1'}\n[]\n", "")
 
 
-_INTERRUPTED = """
-import os, signal
-from toolparity.audit.bulk import parallel
-from toolparity.cli import main
-real = parallel.split_files
-def split_files(*args, **options):
-    os.killpg(0, signal.SIGINT)
-    return real(*args, **options)
-if __name__ == "__main__":
-    parallel.split_files = split_files
-    main(["audit", "--engine", "dask", "--jobs", "1", {path!r}])
-"""
-
-
 @pytest.mark.thorough
 def test_an_interrupt_ends_the_cluster_without_a_traceback(corpus: Path) -> None:
-    with interruptible([sys.executable, "-c", _INTERRUPTED.format(path=str(corpus))]) as process:
-        _, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stderr) == (130, "interrupted\n")
+    assert interrupted(corpus, "--engine", "dask", "--jobs", "1", part=0) == (130, "interrupted")
 
 
 def test_a_cluster_of_another_version_or_without_an_answer_is_an_error(

@@ -12,9 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.audit.bulk.corpus import reports, run, write_corpus
+from tests.audit.bulk.corpus import reports, run, write_table
 from tests.support.optional import package
-from tests.support.traffic import chat_body
 from toolparity.audit.bulk import parallel
 from toolparity.cassettes.sources import Exchange, Problem, read, split_files
 from toolparity.cassettes.sources.files import opened, opened_at, walk
@@ -26,25 +25,13 @@ boto3: Any = package("boto3", extra="s3")
 server: Any = package("moto.server", extra="dev")
 
 
-class Bucket:
-    """The bucket `logs` of a server."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-        client.create_bucket(Bucket="logs")
-
-    def put(self, key: str, data: bytes) -> None:
-        self.client.put_object(Bucket="logs", Key=key, Body=data)
-
-    def put_folder(self, folder: Path, key: str) -> None:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                self.put(f"{key}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+def put(client: Any, key: str, data: bytes) -> None:
+    client.put_object(Bucket="logs", Key=key, Body=data)
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
-    """A bucket of a local S3 server, which the variables of the environment name."""
+def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """A client of a local S3 server with the bucket `logs`, which the variables of the environment name."""
     threaded = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     threaded.start()
     host, port = threaded.get_host_and_port()
@@ -56,47 +43,46 @@ def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
     for name, value in (("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{host}:{port}")
-    yield Bucket(boto3.client("s3"))
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="logs")
+    yield client
     threaded.stop()
 
 
-def in_local_places(results: dict[str, bytes], folder: Path) -> dict[str, bytes]:
-    """Return reports with the paths that the local files have."""
-    return {name: data.replace(b"s3://logs/in", str(folder).encode()) for name, data in results.items()}
-
-
-def test_an_audit_of_a_bucket_is_that_of_the_files(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = write_corpus(tmp_path / "s3-in")
-    s3.put_folder(corpus, "in")
+def test_an_audit_of_a_bucket_is_that_of_the_files(
+    s3: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in filter(Path.is_file, corpus.rglob("*")):
+        put(s3, f"in/{path.relative_to(corpus).as_posix()}", path.read_bytes())
     monkeypatch.setattr(parallel, "PART_BYTES", 2000)
     found = reports(tmp_path, "s3://logs/in", "--jobs", "1")
     expected = reports(tmp_path, corpus, "--jobs", "1")
     for name in ("json", "stderr", "code"):
-        assert in_local_places(found, corpus)[name] == expected[name]
+        assert found[name].replace(b"s3://logs/in", str(corpus).encode()) == expected[name]
     # in another process: workers that this one has already may lack the variables
     command = [sys.executable, "-m", "toolparity", "audit", "s3://logs/in", "--json", "--jobs", "2"]
     assert subprocess.run(command, check=False, capture_output=True).stdout == found["json"]
 
 
-def test_a_bucket_is_walked_like_a_directory(s3: Bucket) -> None:
+def test_a_bucket_is_walked_like_a_directory(s3: Any) -> None:
     for name in ("b.jsonl", "10.jsonl", "9.jsonl", "z/1.jsonl", "a/2.jsonl", ".hidden.jsonl", "readme.md"):
-        s3.put(f"in/{name}", b"{}\n")
-    s3.put("in/", b"")  # a folder that the console of AWS made
+        put(s3, f"in/{name}", b"{}\n")
+    put(s3, "in/", b"")  # a folder that the console of AWS made
     names = ["9.jsonl", "10.jsonl", "b.jsonl", "a/2.jsonl", "z/1.jsonl"]
     for url in ("s3://logs/in", "s3://logs/in/", "s3://logs", "s3://logs/", "s3a://logs/in"):
         protocol = url.partition("://")[0]
         assert list(walk(url, (".jsonl",))) == [(f"{protocol}://logs/in/{name}", True) for name in names]
     for name in ("a b.jsonl", "a#b?c.jsonl", "100%.jsonl", "%2F.jsonl", "ü:[x].jsonl"):
-        s3.put(f"{name}/{name}", b"{}\n")
+        put(s3, f"{name}/{name}", b"{}\n")
         url = f"s3://logs/{name}/{name}"
         assert list(walk(f"s3://logs/{name}/", (".jsonl",))) == [(url, True)]
         with opened(url) as file:
             assert (file.size, file.stream.read()) == (3, b"{}\n")
 
 
-def test_a_file_is_read_from_any_place(s3: Bucket) -> None:
+def test_a_file_is_read_from_any_place(s3: Any) -> None:
     data = b"".join(b"%09d\n" % n for n in range(600_000))  # more than one request
-    s3.put("numbers.jsonl", data)
+    put(s3, "numbers.jsonl", data)
     for start in (0, 4_000_000, len(data) - 10, len(data)):
         with opened_at("s3://logs/numbers.jsonl", start, len(data)) as file:
             assert file.read(30) == data[start : start + 30]
@@ -106,10 +92,10 @@ def test_a_file_is_read_from_any_place(s3: Bucket) -> None:
 
 
 def test_credentials_region_and_endpoint_come_from_a_profile(
-    s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    s3.put("a.jsonl", b"{}\n")
-    endpoint = s3.client.meta.endpoint_url
+    put(s3, "a.jsonl", b"{}\n")
+    endpoint = s3.meta.endpoint_url
     (tmp_path / "config").write_text(f"[profile mine]\nregion = us-east-1\nendpoint_url = {endpoint}\n")
     (tmp_path / "credentials").write_text("[mine]\naws_access_key_id = a\naws_secret_access_key = b\n")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL_S3"):
@@ -123,22 +109,17 @@ def test_credentials_region_and_endpoint_come_from_a_profile(
     assert list(walk("s3://logs", (".jsonl",))) == [("s3://logs/a.jsonl", True)]
 
 
-def test_row_groups_of_a_table_are_parts(s3: Bucket, tmp_path: Path) -> None:
-    pyarrow, parquet = package("pyarrow", extra="parquet"), package("pyarrow.parquet", extra="parquet")
-    rows = [{"response": chat_body(f"f{n}")} for n in range(7)]
-    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "r.parquet", row_group_size=2)
-    s3.put("r.parquet", (tmp_path / "r.parquet").read_bytes())
+def test_row_groups_of_a_table_are_parts(s3: Any, tmp_path: Path) -> None:
+    put(s3, "r.parquet", write_table(tmp_path / "r.parquet", 5).read_bytes())
     assert len(list(split_files(["s3://logs/r.parquet"], 1))) == 4
-    items = list(read("s3://logs/r.parquet", columns=("response",)))
-    assert [item.source for item in items if isinstance(item, Exchange)] == [
-        f"s3://logs/r.parquet#{n}" for n in range(1, 8)
-    ]
+    items = [item for item in read("s3://logs/r.parquet") if isinstance(item, Exchange)]
+    assert [item.source for item in items] == [f"s3://logs/r.parquet#{n}" for n in range(1, 11)]
 
 
 def test_an_object_that_cannot_be_opened_or_listed_is_a_problem_of_one_line(
-    s3: Bucket, monkeypatch: pytest.MonkeyPatch
+    s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    s3.put("in/folder//a.jsonl", b"{}\n")
+    put(s3, "in/folder//a.jsonl", b"{}\n")
     result = run("s3://logs/in")
     assert result.exit_code == 4
     assert "s3://logs/in: cannot be listed: Encountered object with invalid path" in result.stdout + result.stderr
@@ -156,7 +137,7 @@ def test_an_object_that_cannot_be_opened_or_listed_is_a_problem_of_one_line(
     assert str(problem) == f"{prefix}HEAD http://127.0.0.1:9/logs/a.jsonl: HTTP error: error sending request"
 
 
-def test_without_obstore_fsspec_finds_the_driver(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_obstore_fsspec_finds_the_driver(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = package("fsspec", extra="s3")
     memory = package("fsspec.implementations.memory", extra="s3").MemoryFileSystem
     for name in ("obstore", "obstore.fsspec"):
@@ -170,8 +151,8 @@ def test_without_obstore_fsspec_finds_the_driver(s3: Bucket, monkeypatch: pytest
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="forks a process")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_reports_that_it_cannot_read(s3: Bucket) -> None:
-    s3.put("a.jsonl", b"{}\n")
+def test_a_forked_process_reports_that_it_cannot_read(s3: Any) -> None:
+    put(s3, "a.jsonl", b"{}\n")
     (found,) = split_files(["s3://logs/a.jsonl"])
     assert not isinstance(found, Problem)
     context = multiprocessing.get_context("fork")

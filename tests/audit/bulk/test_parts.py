@@ -1,10 +1,13 @@
-"""`toolparity audit part` and `merge`: the audit of a whole input from the audits of its parts."""
+"""`toolparity audit part` and `merge`, and `toolparity.bulk`: an audit from the audits of the parts of its input."""
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,27 +16,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.audit.bulk.corpus import reports, run, write_corpus
-from tests.audit.conversations.test_audit import conversation
+from tests.audit.bulk.corpus import conversations, reports, run, write_table
+from tests.support.optional import package
 from tests.support.thoroughness import examples
 from tests.support.traffic import chat_body, row, write_rows
+from toolparity import bulk
 from toolparity.audit.bulk import shares
 from toolparity.audit.bulk.part_files import PartWriter
-from toolparity.audit.options import AuditOptions
+from toolparity.audit.errors import InvalidPart
 from toolparity.audit.summary import audit_part
-from toolparity.cassettes.sources import FilePart, Problem, split_files
+from toolparity.cassettes.sources import Problem, split_files
+from toolparity.normalizer import json_codec
 
-Pieces = list[FilePart | Problem]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus") / "logs")
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "pages" / "bulk.md"
+_DEFAULT = bulk.AuditOptions()
+OPTIONS = bulk.AuditOptions(policy="first", limit=1)
 
 
 @pytest.fixture(scope="module")
 def local(corpus: Path) -> dict[str, bytes]:
-    return reports(corpus.parent, corpus)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "90")
+        return reports(corpus.parent, corpus, "--policy", "first", "--limit", "1")
 
 
 def failure(*args: str | Path) -> str:
@@ -52,15 +56,11 @@ def test_a_part_takes_the_place_of_no_device_or_pipe(corpus: Path, tmp_path: Pat
         assert not target.is_file()
 
 
-def merged(folder: Path, *parts: Path) -> dict[str, bytes]:
-    return reports(folder, "merge", *parts)
-
-
-def shared(folder: Path, count: int, *paths: Path) -> list[Path]:
+def shared(folder: Path, count: int, *args: str | Path) -> list[Path]:
     """Write the part files of all shares of an input."""
     parts = [folder / f"{number}.part" for number in range(1, count + 1)]
     for number, part in enumerate(parts, 1):
-        run("part", "--share", f"{number}/{count}", "--jobs", "1", *paths, "-o", part)
+        run("part", "--share", f"{number}/{count}", "--jobs", "1", *args, "-o", part)
     return parts
 
 
@@ -69,65 +69,79 @@ def shared(folder: Path, count: int, *paths: Path) -> list[Path]:
 def test_shares_of_an_input_give_the_local_audit(
     corpus: Path, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
     monkeypatch.setattr(shares, "PART_BYTES", 1000)
-    parts = shared(tmp_path, count, corpus)
+    parts = shared(tmp_path, count, corpus, "--policy", "first", "--limit", "1")
     random.Random(count).shuffle(parts)
-    assert merged(tmp_path, *parts) == local
+    assert reports(tmp_path, "merge", *parts) == local
     findings = json.loads(local["json"])["conversations"]["wires"]["openai.chat"]["findings"]
     assert findings["dropped-in-fact"] >= 4, "conversations of the corpus end in other files"
 
 
-def written(path: Path, pieces: Pieces) -> Path:
-    with path.open("wb") as file, PartWriter(file, AuditOptions()) as writer:
+def written(path: Path, *pieces: bulk.Part, options: bulk.AuditOptions = _DEFAULT) -> Path:
+    with path.open("wb") as file, PartWriter(file, options) as writer:
         for piece in pieces:
             if isinstance(piece, Problem):
                 writer.unread(piece)
             else:
-                writer.add(piece, audit_part(piece, None, "all", None))
+                writer.add(piece, audit_part(piece, None, options.policy, options.limit))
     return path
 
 
 @examples(60, plain=8)
 @given(st.integers(100, 3000), st.integers(1, 7), st.integers(0, 1_000_000))
 def test_any_partition_in_any_order_gives_the_local_audit(
-    corpus: Path,
-    local: dict[str, bytes],
-    tmp_path_factory: pytest.TempPathFactory,
-    size: int,
-    count: int,
-    seed: int,
+    corpus: Path, local: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory, size: int, count: int, seed: int
 ) -> None:
-    """Each piece of the input, also one that is shorter than a line, is in any of the part files."""
-    folder = tmp_path_factory.mktemp("any")
-    pieces = list(split_files([str(corpus)], size))
-    chance = random.Random(seed)
-    homes: list[Pieces] = [[] for _ in range(count)]
+    """Each piece of the input, also one that is shorter than a line, is in any of the part files, or a result."""
+    folder, chance, problems = tmp_path_factory.mktemp("any"), random.Random(seed), list[str]()
+    pieces = pickle.loads(pickle.dumps(list(bulk.split([str(corpus)], OPTIONS, size))))
+    results: list[bytes | Path] = [bulk.map_part(pieces.pop(chance.randrange(len(pieces))), OPTIONS)]
+    homes: list[list[bulk.Part]] = [[] for _ in range(count)]
     for piece in pieces:
         chance.choice(homes).append(piece)
-    parts = [written(folder / f"{number}.part", home) for number, home in enumerate(homes)]
-    chance.shuffle(parts)
-    assert merged(folder, *parts) == local
+    results += [written(folder / f"{number}.part", *home, options=OPTIONS) for number, home in enumerate(homes)]
+    chance.shuffle(results)
+    report = bulk.merge(results, on_problem=lambda problem, count: problems.append(f"{problem.location} {count}"))
+    assert json_codec.encode(report.json()) + b"\n" == local["json"]
+    assert (report.html(), report.text(90).encode()) == (local["html"], local["text"])
+    assert f"{corpus}/more/day1.jsonl:3 1" in problems
 
 
-def test_compressed_lines_are_cut_on_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_rows(tmp_path / "r.jsonl.gz", *(r for n in range(20) for r in conversation(f"c{n}", kept=n % 3)), "{")
-    monkeypatch.setattr(shares, "PART_BYTES", 500)
-    run("part", path, "-o", tmp_path / "a.part", "--jobs", "1")
-    assert merged(tmp_path, tmp_path / "a.part") == reports(tmp_path, path)
+def test_many_results_keep_few_files_open(corpus: Path) -> None:
+    """The limit of open files is below the number of results."""
+    script = f"""
+import resource
+from toolparity import bulk
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+results = [bulk.map_part(part) for part in bulk.split([{str(corpus)!r}], part_bytes=150)]
+assert len(results) > 80
+print(bulk.merge(results).audit.exchanges)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "73\n"
 
 
-def test_row_groups_of_a_table_are_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows = [r for n in range(10) for r in conversation(f"c{n}", kept=n % 3)]
-    cells = [{"request": json.dumps(r["request"]), "response": r["body"]} for r in rows]
-    table = tmp_path / "r.parquet"
-    parquet.write_table(pyarrow.Table.from_pylist(cells), table, row_group_size=3)
+@pytest.mark.thorough
+def test_the_example_for_ray_gives_the_local_report(corpus: Path, tmp_path: Path) -> None:
+    package("ray", extra="dev")
+    example = DOCS.read_text().split("```python\n# Ray Data\n")[1].split("```")[0]
+    script = tmp_path / "example.py"
+    script.write_text(example.replace('["s3://bucket/logs/"]', f"[{str(corpus)!r}], part_bytes=3000"))
+    command = [sys.executable, str(script)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+    assert result.stdout == bulk.merge(map(bulk.map_part, bulk.split([str(corpus)]))).text()
+
+
+def test_compressed_lines_and_row_groups_of_a_table_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shares, "PART_BYTES", 100)
-    assert merged(tmp_path, *reversed(shared(tmp_path, 3, table))) == reports(tmp_path, table)
+    table, lines = write_table(tmp_path / "r.parquet", 10), write_rows(tmp_path / "r.jsonl.gz", *conversations(20), "{")
+    run("part", lines, "-o", tmp_path / "a.part", "--jobs", "1")
+    assert reports(tmp_path, "merge", tmp_path / "a.part") == reports(tmp_path, lines)
+    assert reports(tmp_path, "merge", *reversed(shared(tmp_path, 3, table))) == reports(tmp_path, table)
     pieces = list(split_files([str(table)], 100))
     assert len(pieces) == 7
-    first = written(tmp_path / "first.part", pieces[:3])
-    assert "no part holds the range from 3 to its end" in failure("merge", first)
+    assert "no part holds the range from 3 to its end" in failure("merge", written(tmp_path / "1.part", *pieces[:3]))
 
 
 def test_a_part_file_has_no_bodies(tmp_path: Path) -> None:
@@ -145,13 +159,13 @@ def cut(tmp_path: Path) -> list[Path]:
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_body("f"))] * 9)
     pieces = list(split_files([str(path)], path.stat().st_size // 3 + 1))
     assert len(pieces) == 3
-    return [written(tmp_path / f"{n}.part", [piece]) for n, piece in enumerate(pieces)]
+    return [written(tmp_path / f"{n}.part", piece) for n, piece in enumerate(pieces)]
 
 
 def test_ranges_that_are_missing_repeated_or_of_a_changed_file_are_errors(cut: list[Path], tmp_path: Path) -> None:
     run("part", tmp_path / "r.jsonl", "-o", tmp_path / "all.part")
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_body("f"))] * 12)
-    last = written(tmp_path / "last.part", list(split_files([str(path)], path.stat().st_size // 3 + 1))[2:])
+    last = written(tmp_path / "last.part", *list(split_files([str(path)], path.stat().st_size // 3 + 1))[2:])
     for parts, *messages in (
         (cut[1:], "r.jsonl: no part holds the range from 0 to "),
         (cut[:2], "to its end (was a part file forgotten?)"),
@@ -163,28 +177,29 @@ def test_ranges_that_are_missing_repeated_or_of_a_changed_file_are_errors(cut: l
     ):
         line = failure("merge", *parts)
         assert [message for message in messages if message not in line] == [], line
-
-
-def changed(path: Path, **changes: Callable[[bytes], bytes]) -> Path:
-    """Write a copy of a part file with other members. ``changes``: the name of a member without suffix -> a change."""
-    copy = path.with_suffix(".changed")
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, changes.get(name.partition(".")[0], bytes)(old.read(name)))
-    return copy
+    one, two = (part.read_bytes() for part in cut[:2])
+    for results, message in (([one, two, two], "result 3: result 2 holds the same range"), ([], "no part files")):
+        with pytest.raises(InvalidPart, match=message):
+            bulk.merge(results)
 
 
 def test_members_that_contradict_each_other_are_an_error(tmp_path: Path) -> None:
     whole = tmp_path / "whole.part"
     run("part", write_rows(tmp_path / "r.jsonl", row(chat_body("f"))), "-o", whole)
+    audits = "the number of its audits is not that of its ranges"
     changes: list[tuple[str, Callable[[bytes], bytes], str]] = [
         ("records", lambda data: data + data, "it has more records than its ranges"),
         ("records", lambda data: b"", "it has fewer records than its ranges"),
-        ("audits", lambda data: data + b"\n" + data, "the number of its audits is not that of its ranges"),
-        ("audits", lambda data: b"", "the number of its audits is not that of its ranges"),
+        ("audits", lambda data: data + b"\n" + data, audits),
+        ("audits", lambda data: b"", audits),
     ]
     for member, change, message in changes:
-        line = failure("merge", changed(whole, **{member: change}))
+        damaged = tmp_path / "damaged.part"
+        with zipfile.ZipFile(whole) as old, zipfile.ZipFile(damaged, "w") as new:
+            for name in old.namelist():
+                data = old.read(name)
+                new.writestr(name, change(data) if name.partition(".")[0] == member else data)
+        line = failure("merge", damaged)
         assert f"damaged: {message} (pass files that toolparity audit part wrote)" in line
 
 
@@ -228,13 +243,13 @@ def test_a_path_that_is_passed_twice_is_an_error_and_leaves_the_old_part(tmp_pat
     assert {one.name for one in tmp_path.iterdir()} == {"in.jsonl", "a.part"}
 
 
-def test_a_share_that_cannot_be_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_share_that_cannot_be_and_places_that_cannot_be_read_have_their_exit_codes(
+    corpus: Path, tmp_path: Path
+) -> None:
+    part = tmp_path / "a.part"
     for share in ("0/3", "4/3", "1", "a/b", "1/0"):
-        result = run("part", "--share", share, tmp_path, "-o", tmp_path / "a.part")
+        result = run("part", "--share", share, tmp_path, "-o", part)
         assert (result.exit_code, "is not a share such as 3/16" in result.stderr) == (2, True), share
-
-
-def test_places_that_cannot_be_read_fail_the_part_and_the_merge(corpus: Path, tmp_path: Path) -> None:
-    assert run("part", corpus, "-o", tmp_path / "a.part", "--jobs", "1").exit_code == 4
-    assert run("merge", tmp_path / "a.part").exit_code == 4
-    assert run("merge", tmp_path / "a.part", "--fail-on", "dropped-in-fact").exit_code == 1
+    assert run("part", corpus, "-o", part, "--jobs", "1").exit_code == 4
+    assert run("merge", part).exit_code == 4
+    assert run("merge", part, "--fail-on", "dropped-in-fact").exit_code == 1
