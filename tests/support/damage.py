@@ -10,28 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 #: Values of every type, and some that break naive readers. 10**400 is beyond every float.
-STRANGE: list[Any] = [
-    None,
-    True,
-    False,
-    0,
-    -1,
-    3,
-    2**63,
-    10**400,
-    1.5,
-    "",
-    "x",
-    "{}",
-    "\ud800",
-    "\ufffd",
-    [],
-    [None],
-    [[]],
-    {},
-    {"type": "unheard_of"},
-    {"": None},
-]
+STRANGE: list[Any] = [None, True, False, 0, -1, 3, 2**63, 10**400, 1.5, "", "x", "{}", "\ud800", "\ufffd"]
+STRANGE += [[], [None], [[]], {}, {"type": "unheard_of"}, {"": None}]
 #: Bytes that end an event, a character, a string or a number in the wrong place.
 INSERTED = [b"\n\n", b"data: ", b"\x00", b"\xff", b"{", b"]", b'"', b"\\u"]
 INSERTED += [b"\xc3", b"\xed\xa0\x80", b"\xf0\x9f", b"\\ud800", b"1e999", b"NaN", b"9" * 25, b"\xef\xbb\xbf"]

@@ -31,62 +31,31 @@ from toolparity.normalizer.wires.registry import spec
 Edit = Callable[[Any], Any]
 EVENT_TYPE = ":event-type"
 #: The wires that name their server-sent events, and the member of the payload that repeats the name.
-NAMES = {
-    "openai.responses": "type",
-    "anthropic.messages": "type",
-    "cohere.chat": "type",
-    "google.interactions": "event_type",
-}
+NAMES = dict.fromkeys(("openai.responses", "anthropic.messages", "cohere.chat"), "type")
+NAMES["google.interactions"] = "event_type"
 #: Stop reasons that a script has an ending for. With any other, the emulated provider ends the answer by itself.
 _ENDINGS: dict[str, Any] = {"max_tokens": "length", "content_filter": "content_filter", "pause": "pause"}
 #: The providers' words for the stop reasons of an answer, and the members that hold them.
 STOP_WORDS: dict[str, dict[str, str]] = {
-    "openai.chat": {
-        "end_turn": "stop",
-        "tool_calls": "tool_calls",
-        "max_tokens": "length",
-        "content_filter": "content_filter",
-    },
-    "openai.responses": {
-        "end_turn": "completed",
-        "tool_calls": "completed",
-        "max_tokens": "max_output_tokens",
-        "content_filter": "content_filter",
-    },
-    "anthropic.messages": {
-        "end_turn": "end_turn",
-        "tool_calls": "tool_use",
-        "max_tokens": "max_tokens",
-        "refusal": "refusal",
-        "pause": "pause_turn",
-    },
-    "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
-    "google.gemini": {"end_turn": "STOP", "tool_calls": "STOP", "max_tokens": "MAX_TOKENS", "content_filter": "SAFETY"},
-    "cohere.chat": {
-        "end_turn": "COMPLETE",
-        "tool_calls": "TOOL_CALL",
-        "max_tokens": "MAX_TOKENS",
-        "content_filter": "ERROR_TOXIC",
-    },
-    "bedrock.converse": {
-        "end_turn": "end_turn",
-        "tool_calls": "tool_use",
-        "max_tokens": "max_tokens",
-        "content_filter": "content_filtered",
-    },
-    "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
-    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
+    wire: dict(zip(("end_turn", "tool_calls", "max_tokens", "content_filter"), words, strict=False))
+    for wire, words in {
+        "openai.chat": ("stop", "tool_calls", "length", "content_filter"),
+        "openai.responses": ("completed", "completed", "max_output_tokens", "content_filter"),
+        "anthropic.messages": ("end_turn", "tool_use", "max_tokens"),
+        "xai.grpc": ("REASON_STOP", "REASON_TOOL_CALLS", "REASON_MAX_LEN"),
+        "google.gemini": ("STOP", "STOP", "MAX_TOKENS", "SAFETY"),
+        "cohere.chat": ("COMPLETE", "TOOL_CALL", "MAX_TOKENS", "ERROR_TOXIC"),
+        "bedrock.converse": ("end_turn", "tool_use", "max_tokens", "content_filtered"),
+        "ollama.chat": ("stop", "stop", "length"),
+        "google.interactions": ("completed", "requires_action", "incomplete"),
+    }.items()
 }
+STOP_WORDS["anthropic.messages"] |= {"refusal": "refusal", "pause": "pause_turn"}
 _STOP_MEMBERS = ("finish_reason", "stop_reason", "stopReason", "finishReason", "done_reason")
 #: The events that end a block, and the member with the block's index.
-_ENDS = {
-    "content_block_stop": "index",
-    "contentBlockStop": "contentBlockIndex",
-    "step.stop": "index",
-    "tool-call-end": "index",
-    "response.function_call_arguments.done": "output_index",
-    "response.output_item.done": "output_index",
-}
+_ENDS = dict.fromkeys(("content_block_stop", "step.stop", "tool-call-end"), "index")
+_ENDS |= dict.fromkeys(("response.function_call_arguments.done", "response.output_item.done"), "output_index")
+_ENDS["contentBlockStop"] = "contentBlockIndex"
 
 
 class _Text(Say, frozen=True, tag="text"):

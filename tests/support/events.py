@@ -120,14 +120,10 @@ def item_events(index: int, item: dict[str, Any], size: int = 3) -> list[dict[st
     kind = "custom_tool_call_input" if part == "input" else "function_call_arguments"
     where = {"output_index": index, "item_id": item.get("id", f"item_{index}")}
     return [
-        {
-            "type": "response.output_item.added",
-            "output_index": index,
-            "item": {**item, part: "", "status": "in_progress"},
-        },
+        added(index, {**item, part: "", "status": "in_progress"}),
         *({"type": f"response.{kind}.delta", "delta": text, **where} for text in cut(text, size)),
         {"type": f"response.{kind}.done", part: text, **where},
-        {"type": "response.output_item.done", "output_index": index, "item": item},
+        done(index, item),
     ]
 
 
@@ -144,10 +140,7 @@ def grow(kind: str, place: int, text: str, **more: Any) -> dict[str, Any]:
     return {"type": f"response.{kind}.delta", "output_index": place, "delta": text, **more}
 
 
-CREATED = {
-    "type": "response.created",
-    "response": {"id": "r1", "object": "response", "model": "m", "status": "in_progress", "output": []},
-}
+CREATED = {"type": "response.created", "response": responses_body(status="in_progress") | {"id": "r1"}}
 
 
 def terminal(output: list[dict[str, Any]], stop: str = "completed", **more: Any) -> dict[str, Any]:
@@ -232,10 +225,8 @@ def grpc_event(index: int = 0, finish: str | int = 0, role: int = ASSISTANT, usa
         delta=chat_pb2.Delta(role=role, **delta),
         finish_reason=finish,  # type: ignore[arg-type]
     )
-    message: bytes = chat_pb2.GetChatCompletionChunk(
-        id="r1", model="m", outputs=[output], usage=usage
-    ).SerializeToString()
-    return message
+    sent: bytes = chat_pb2.GetChatCompletionChunk(id="r1", model="m", outputs=[output], usage=usage).SerializeToString()
+    return sent
 
 
 def grpc_output(index: int = 0, finish: str | int = 0, role: int = ASSISTANT, **message: Any) -> Any:
@@ -282,9 +273,7 @@ def gemini(*parts: Any, finish: str | None = None, **more: Any) -> str:
 
 def gemini_body(*parts: str, finish: str | None = "STOP") -> bytes:
     """A whole response, or a stream event, whose candidate has parts with this JSON."""
-    candidate = f'{{"content": {{"role": "model", "parts": [{", ".join(parts)}]}}'
-    ended = "" if finish is None else f', "finishReason": "{finish}"'
-    return f'{{"candidates": [{candidate}{ended}}}], "modelVersion": "m", "responseId": "g1"}}'.encode()
+    return gemini(*parts, finish=finish, responseId="g1").encode()
 
 
 def gemini_call(id: str | None, name: str | None, text: str) -> str:
@@ -302,10 +291,7 @@ def cohere_event(kind: str, index: int | None = None, **message: Any) -> dict[st
     return {**event, "delta": {"message": message}} if message else event
 
 
-COHERE_START = {
-    **cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]),
-    "id": "r1",
-}
+COHERE_START = cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]) | {"id": "r1"}
 
 
 def cohere_end(stop: str | None, **more: Any) -> dict[str, Any]:
@@ -349,10 +335,7 @@ def step_stop(place: int) -> dict[str, Any]:
     return {"index": place, "event_type": "step.stop"}
 
 
-INTERACTION_CREATED = {
-    "interaction": interaction("in_progress"),
-    "event_type": "interaction.created",
-}
+INTERACTION_CREATED = {"interaction": interaction("in_progress"), "event_type": "interaction.created"}
 INTERACTION_DONE = b"event: done\n" + DONE
 
 

@@ -35,15 +35,8 @@ def chat_stream(*names: str, end: bool = True) -> str:
 
 def row(body: str | None = None, **members: Any) -> dict[str, Any]:
     """One recording."""
-    return {
-        "id": "r",
-        "provider": "openai",
-        "wire": "openai.chat",
-        "stream": False,
-        "status": 200,
-        "body": body,
-        **members,
-    }
+    given = {"id": "r", "provider": "openai", "wire": "openai.chat", "stream": False, "status": 200, "body": body}
+    return given | members
 
 
 def write_rows(path: Path, *rows: dict[str, Any] | str) -> Path:

@@ -76,13 +76,16 @@ def reports(folder: Path, *args: str | Path) -> dict[str, bytes]:
 
 
 _INTERRUPTED = """
-import os, signal
+import multiprocessing, os, signal, time
 from toolparity.audit.bulk import parallel
 from toolparity.cli import main
 real = parallel.split_files
 def split_files(*args, **options):
     for number, piece in enumerate(real(*args, **options)):
         if number == {part}:
+            for worker in multiprocessing.active_children():
+                os.kill(worker.pid, signal.SIGINT)
+            time.sleep(0.3)  # a worker may get the signal first
             os.killpg(0, signal.SIGINT)
         yield piece
 if __name__ == "__main__":

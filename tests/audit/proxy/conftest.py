@@ -16,9 +16,7 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolparity.audit.proxy.copies import Copying
 from toolparity.audit.proxy.forward import Upstream
-from toolparity.audit.proxy.headers import RawHeaders
 from toolparity.audit.proxy.judgement import Judgement
 from toolparity.audit.proxy.observer import Limits, Observer
 from toolparity.audit.proxy.server import Addresses, ProxyServer
@@ -120,11 +118,8 @@ class Proxied:
     """A running proxy."""
 
     def __init__(self, server: ProxyServer, observer: Observer, judgements: Judgements) -> None:
-        self.server = server
-        self.observer = observer
-        self.url = server.url
-        self.page_url = server.page_url
-        self.judgements = judgements
+        self.server, self.observer, self.judgements = server, observer, judgements
+        self.url, self.page_url = server.url, server.page_url
 
     def raw(self, request: bytes) -> bytes:
         """Send bytes, and return everything that comes back until the connection is closed."""
@@ -152,17 +147,12 @@ class _SharedObserver(Observer):
 
     def __init__(self) -> None:
         self.judgements = Judgements()
-        self._begun = 0
         self._taken = 0
         super().__init__([self._take])
 
-    def begin(self, method: str, url: str, headers: RawHeaders) -> Copying:
-        self._begun += 1
-        return super().begin(method, url, headers)
-
     def drain(self) -> None:
         """Return when every exchange has its judgement, so that none reaches the next proxy."""
-        wait_until(lambda: self._taken == self._begun)
+        wait_until(lambda: self._taken == self.exchanges)
 
     def _take(self, judgement: Judgement) -> None:
         self.judgements(judgement)

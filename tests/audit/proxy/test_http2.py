@@ -34,7 +34,7 @@ class Stream:
     """One exchange on the upstream's side. ``request``: its header fields; ``body``: that of the request."""
 
     def __init__(self, connection: Connection, number: int, request: Headers) -> None:
-        self._connection = connection
+        self.state = connection.state
         self.number = number
         self.request = request
         self.body = b""
@@ -45,7 +45,7 @@ class Stream:
 
     def start(self, headers: Headers) -> None:
         """Send the header section."""
-        self._connection.state.send_headers(self.number, headers)
+        self.state.send_headers(self.number, headers)
 
     def send(self, data: bytes, *, end: bool = False) -> None:
         """Send a part of the body, as far as the flow control of the other side permits; the rest follows later."""
@@ -53,22 +53,17 @@ class Stream:
         self._ending = end
         self.flush()
 
-    def break_off(self) -> None:
-        """Reset the stream."""
-        self._connection.state.reset_stream(self.number, 2)
-
     def flush(self) -> None:
         """Send what may be sent now."""
-        state = self._connection.state
         while rest := len(self._data) - self.sent:
-            size = min(rest, state.local_flow_control_window(self.number), 16_384)
+            size = min(rest, self.state.local_flow_control_window(self.number), 16_384)
             if not size:
                 return
-            state.send_data(self.number, self._data[self.sent : self.sent + size])
+            self.state.send_data(self.number, self._data[self.sent : self.sent + size])
             self.sent += size
         if self._ending:
             self._ending = False
-            state.end_stream(self.number)
+            self.state.end_stream(self.number)
 
 
 class Connection:
@@ -231,7 +226,7 @@ def test_a_client_that_leaves_resets_its_stream_and_no_other(tmp_path: Path) -> 
 def test_a_stream_that_the_upstream_resets_breaks_off_at_the_client(tmp_path: Path) -> None:
     def answer(stream: Stream) -> None:
         _begin(stream)
-        stream.break_off()
+        stream.state.reset_stream(stream.number, 2)
 
     with _proxied(tmp_path, answer) as (proxy, _), proxy.posted() as response:
         with pytest.raises(http.client.IncompleteRead):
