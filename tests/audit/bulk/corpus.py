@@ -19,10 +19,13 @@ from toolparity.cli import main
 EXAMPLES = Path(__file__).resolve().parents[3] / "cassettes" / "examples"
 #: The file that can be cut, as its conversations can.
 LINES = "day10.jsonl"
+TABLE = "table.parquet"
+#: All exchanges, also those that cannot be decoded.
+EXCHANGES = 93
 
 
 def write_corpus(folder: Path) -> Path:
-    """Write cassettes, JSON lines (plain and compressed), damaged files, and files without traffic.
+    """Write cassettes, a table, JSON lines (plain and compressed), damaged files, and files without traffic.
 
     Conversations begin in one file and end in another, in the order of a walk: day2, day9, day10, then more/.
     """
@@ -33,22 +36,16 @@ def write_corpus(folder: Path) -> Path:
     write_rows(folder / "day9.jsonl.gz", *(second for _, second in kept[:3]), *_noise(2), kept[6][0])
     write_rows(folder / LINES, *_mixed(kept[7:10]), *(second for _, second in kept[3:5]), *(r for r, _ in kept[10:]))
     write_rows(folder / "more" / "day1.jsonl", kept[5][1], kept[6][1], "{broken", *(r for _, r in kept[10:]))
+    rows = [exchange for number in range(5) for exchange in conversation(f"t{number}", kept=number % 3)]
+    cells = [{"request": json.dumps(exchange["request"]), "response": exchange["body"]} for exchange in rows]
+    pyarrow, parquet = package("pyarrow", extra="dev"), package("pyarrow.parquet", extra="dev")
+    parquet.write_table(pyarrow.Table.from_pylist(cells), folder / "more" / TABLE, row_group_size=3)
+    lines = write_rows(folder / "more" / "day4.jsonl", *(exchange | {"id": "z"} for exchange in rows))
+    lines.with_suffix(".jsonl.zst").write_bytes(package("backports.zstd", extra="dev").compress(lines.read_bytes()))
+    lines.unlink()
     (folder / "more" / "settings.json").write_text('{"theme": "dark"}')
     (folder / "more" / "torn.jsonl.gz").write_bytes((folder / "day9.jsonl.gz").read_bytes()[:-9])
     return folder
-
-
-def conversations(count: int) -> list[dict[str, Any]]:
-    """Return the exchanges of some conversations, of which some have dropped calls."""
-    return [exchange for number in range(count) for exchange in conversation(f"c{number}", kept=number % 3)]
-
-
-def write_table(path: Path, count: int) -> Path:
-    """Write conversations to a Parquet file with row groups of three."""
-    pyarrow, parquet = package("pyarrow", extra="dev"), package("pyarrow.parquet", extra="dev")
-    cells = [{"request": json.dumps(row["request"]), "response": row["body"]} for row in conversations(count)]
-    parquet.write_table(pyarrow.Table.from_pylist(cells), path, row_group_size=3)
-    return path
 
 
 def _noise(count: int) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.audit.bulk.corpus import reports, run, write_table
+from tests.audit.bulk.corpus import TABLE, reports, run
 from tests.support.optional import package
 from toolparity.audit.bulk import parallel
-from toolparity.cassettes.sources import Exchange, Problem, read, split_files
+from toolparity.cassettes.sources import Problem, read, split_files
 from toolparity.cassettes.sources.files import opened, opened_at, walk
 
 pytestmark = pytest.mark.service("cassettes/sources", "audit")
@@ -54,6 +54,7 @@ def test_an_audit_of_a_bucket_is_that_of_the_files(
 ) -> None:
     for path in filter(Path.is_file, corpus.rglob("*")):
         put(s3, f"in/{path.relative_to(corpus).as_posix()}", path.read_bytes())
+    assert len(list(split_files([f"s3://logs/in/more/{TABLE}"], 1))) == 4, "row groups of a table are parts"
     monkeypatch.setattr(parallel, "PART_BYTES", 2000)
     found = reports(tmp_path, "s3://logs/in", "--jobs", "1")
     expected = reports(tmp_path, corpus, "--jobs", "1")
@@ -107,13 +108,6 @@ def test_credentials_region_and_endpoint_come_from_a_profile(
     assert unknown.startswith("s3://logs/a.jsonl: cannot be read: no credentials for S3: set AWS_PROFILE, ")
     monkeypatch.setenv("AWS_PROFILE", "mine")
     assert list(walk("s3://logs", (".jsonl",))) == [("s3://logs/a.jsonl", True)]
-
-
-def test_row_groups_of_a_table_are_parts(s3: Any, tmp_path: Path) -> None:
-    put(s3, "r.parquet", write_table(tmp_path / "r.parquet", 5).read_bytes())
-    assert len(list(split_files(["s3://logs/r.parquet"], 1))) == 4
-    items = [item for item in read("s3://logs/r.parquet") if isinstance(item, Exchange)]
-    assert [item.source for item in items] == [f"s3://logs/r.parquet#{n}" for n in range(1, 11)]
 
 
 def test_an_object_that_cannot_be_opened_or_listed_is_a_problem_of_one_line(

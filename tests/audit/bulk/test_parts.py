@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.audit.bulk.corpus import conversations, reports, run, write_table
+from tests.audit.bulk.corpus import EXCHANGES, TABLE, reports, run
 from tests.support.optional import package
 from tests.support.thoroughness import examples
 from tests.support.traffic import chat_body, row, write_rows
@@ -71,9 +71,11 @@ def test_shares_of_an_input_give_the_local_audit(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "90")
     monkeypatch.setattr(shares, "PART_BYTES", 1000)
-    parts = shared(tmp_path, count, corpus, "--policy", "first", "--limit", "1")
+    options, whole = ("--policy", "first", "--limit", "1"), tmp_path / "whole.part"
+    parts = shared(tmp_path, count, corpus, *options)
     random.Random(count).shuffle(parts)
-    assert reports(tmp_path, "merge", *parts) == local
+    run("part", corpus, *options, "--jobs", "1", "-o", whole)  # which also cuts compressed lines
+    assert reports(tmp_path, "merge", *parts) == reports(tmp_path, "merge", whole) == local
     findings = json.loads(local["json"])["conversations"]["wires"]["openai.chat"]["findings"]
     assert findings["dropped-in-fact"] >= 4, "conversations of the corpus end in other files"
 
@@ -119,7 +121,7 @@ assert len(results) > 80
 print(bulk.merge(results).audit.exchanges)
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout == "73\n"
+    assert result.stdout == f"{EXCHANGES}\n"
 
 
 @pytest.mark.thorough
@@ -131,17 +133,6 @@ def test_the_example_for_ray_gives_the_local_report(corpus: Path, tmp_path: Path
     command = [sys.executable, str(script)]
     result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
     assert result.stdout == bulk.merge(map(bulk.map_part, bulk.split([str(corpus)]))).text()
-
-
-def test_compressed_lines_and_row_groups_of_a_table_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "PART_BYTES", 100)
-    table, lines = write_table(tmp_path / "r.parquet", 10), write_rows(tmp_path / "r.jsonl.gz", *conversations(20), "{")
-    run("part", lines, "-o", tmp_path / "a.part", "--jobs", "1")
-    assert reports(tmp_path, "merge", tmp_path / "a.part") == reports(tmp_path, lines)
-    assert reports(tmp_path, "merge", *reversed(shared(tmp_path, 3, table))) == reports(tmp_path, table)
-    pieces = list(split_files([str(table)], 100))
-    assert len(pieces) == 7
-    assert "no part holds the range from 3 to its end" in failure("merge", written(tmp_path / "1.part", *pieces[:3]))
 
 
 def test_a_part_file_has_no_bodies(tmp_path: Path) -> None:
@@ -162,7 +153,11 @@ def cut(tmp_path: Path) -> list[Path]:
     return [written(tmp_path / f"{n}.part", piece) for n, piece in enumerate(pieces)]
 
 
-def test_ranges_that_are_missing_repeated_or_of_a_changed_file_are_errors(cut: list[Path], tmp_path: Path) -> None:
+def test_ranges_that_are_missing_repeated_or_of_a_changed_file_are_errors(
+    corpus: Path, cut: list[Path], tmp_path: Path
+) -> None:
+    groups = list(split_files([str(corpus / "more" / TABLE)], 100))
+    assert len(groups) == 4
     run("part", tmp_path / "r.jsonl", "-o", tmp_path / "all.part")
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_body("f"))] * 12)
     last = written(tmp_path / "last.part", *list(split_files([str(path)], path.stat().st_size // 3 + 1))[2:])
@@ -174,6 +169,7 @@ def test_ranges_that_are_missing_repeated_or_of_a_changed_file_are_errors(cut: l
         ([tmp_path / "all.part", cut[0]], "holds the same range of "),
         ([tmp_path / "all.part", cut[2]], "holds the same range of "),
         ([*cut[:2], last], "changed between the parts: "),
+        ([written(tmp_path / "groups.part", *groups[:3])], "no part holds the range from 3 to its end"),
     ):
         line = failure("merge", *parts)
         assert [message for message in messages if message not in line] == [], line
