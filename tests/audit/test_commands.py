@@ -330,7 +330,7 @@ def test_the_result_is_the_same_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     paths = [corpus(tmp_path, name) for name in ("0.jsonl", "1.jsonl.gz", "2.jsonl")]
-    arguments = [*command.split(), *paths, tmp_path / "missing", EXAMPLES]
+    arguments: list[Any] = [*command.split(), *paths, tmp_path / "missing", EXAMPLES]
     whole = run(*arguments, "--jobs", "1")
     for jobs, size in (("1", 97), ("1", 3000), ("2", 3000)):  # parts without a line, and with some
         monkeypatch.setattr(parallel, "PART_BYTES", size)

@@ -54,7 +54,7 @@ def _noise(count: int) -> list[dict[str, Any]]:
     return [cut, wrong, row("<html>"), row("{}", wire="google"), row(chat_body("f", "g"))] * count
 
 
-def _mixed(conversations: list[list[dict[str, Any]]]) -> list[dict[str, Any] | str]:
+def _mixed(conversations: list[list[dict[str, Any]]]) -> list[Any]:
     return [item for both in conversations for item in ("", *both, "{broken", "  ", "[]", *_noise(1))]
 
 

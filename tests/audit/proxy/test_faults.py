@@ -17,6 +17,7 @@ import pytest
 from tests.audit.proxy.conftest import PATIENCE, Judgements, Peer, Proxied, ScriptedUpstream, proxying, wait_until
 from tests.support.traffic import chat_body
 from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.delivery import Sink
 from toolparity.audit.proxy.judge import Judge
 from toolparity.audit.proxy.judgement import Judgement, JudgeOptions
 from toolparity.audit.proxy.observer import Limits, Observer
@@ -96,7 +97,7 @@ def test_a_sink_that_hangs_or_fails_holds_up_nothing() -> None:
     def fails(judgement: Judgement) -> None:
         raise OSError("no space left on device")
 
-    sinks = [hangs, fails, judgements]
+    sinks: list[Sink] = [hangs, fails, judgements]
     with Observer(sinks, limits=Limits(undelivered=2)) as observer, _proxy(observer=observer) as proxy:
         for _ in range(5):
             _passes(proxy)

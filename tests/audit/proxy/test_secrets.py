@@ -65,8 +65,9 @@ def test_no_line_metric_log_message_or_recording_contains_a_credential(
     lines, metrics, judgements = list[str](), Metrics(), Judgements()
     path, library = tmp_path / "traffic.jsonl", tmp_path / "library"
     library.mkdir()
+    observer = _KeepingObserver(judgements, path)
     with (
-        _KeepingObserver(judgements, path) as observer,
+        observer,
         ScriptedUpstream(answer) as upstream,
         proxying(upstream.url, observer=observer) as proxy,
     ):
