@@ -204,7 +204,7 @@ def test_unusable_options_are_usage_errors_with_a_hint() -> None:
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     """Some parts are done, and others wait for the two workers."""
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_body("f"))] * 900)
-    assert interrupted(path, "--jobs", "2", part=12) == (130, "interrupted")
+    assert interrupted(path, "--jobs", "2", part=12) == (130, "interrupted", False)
 
 
 def test_tables_fit_the_width_and_have_no_colour_without_a_terminal() -> None:

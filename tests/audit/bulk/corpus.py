@@ -73,16 +73,18 @@ def reports(folder: Path, *args: str | Path) -> dict[str, bytes]:
 
 
 _INTERRUPTED = """
-import multiprocessing, os, signal, time
+import multiprocessing, os, pathlib, re, signal, time
 from toolparity.audit.bulk import parallel
 from toolparity.cli import main
 real = parallel.split_files
+def ignores_interrupts(process):
+    status = pathlib.Path(f"/proc/{{process.pid}}/status")
+    return not status.exists() or int(re.search(r"SigIgn:\\s+(\\w+)", status.read_text())[1], 16) & 2
 def split_files(*args, **options):
     for number, piece in enumerate(real(*args, **options)):
         if number == {part}:
-            for worker in multiprocessing.active_children():
-                os.kill(worker.pid, signal.SIGINT)
-            time.sleep(0.3)  # a worker may get the signal first
+            while {part} and not all(map(ignores_interrupts, multiprocessing.active_children())):
+                time.sleep(0.05)
             os.killpg(0, signal.SIGINT)
         yield piece
 if __name__ == "__main__":
@@ -92,9 +94,12 @@ if __name__ == "__main__":
 """
 
 
-def interrupted(path: Path, *args: str, part: int) -> tuple[int, str]:
-    """Return exit code and standard error of an audit with an interrupt before a part of its input is processed."""
+def interrupted(path: Path, *args: str, part: int) -> tuple[int, str, bool]:
+    """Interrupt an audit before a part of its input is processed, when its workers ignore interrupts.
+
+    Return its exit code, its last line on standard error, and whether there is a traceback.
+    """
     program = _INTERRUPTED.format(path=str(path), args=args, part=part)
     with interruptible([sys.executable, "-c", program]) as process:
         _, stderr = process.communicate(timeout=120)  # ends when all processes have closed it
-    return process.returncode, stderr.strip()
+    return process.returncode, stderr.splitlines()[-1], "Traceback" in stderr

@@ -83,7 +83,7 @@ def test_a_cluster_on_this_machine_listens_on_loopback_and_ends_with_the_audit(c
 
 @pytest.mark.thorough
 def test_an_interrupt_ends_the_cluster_without_a_traceback(corpus: Path) -> None:
-    assert interrupted(corpus, "--engine", "dask", "--jobs", "1", part=0) == (130, "interrupted")
+    assert interrupted(corpus, "--engine", "dask", "--jobs", "1", part=0) == (130, "interrupted", False)
 
 
 def test_a_cluster_of_another_version_or_without_an_answer_is_an_error(

@@ -22,7 +22,6 @@ from toolparity.audit.proxy.judge import Judge
 from toolparity.audit.proxy.judgement import Judgement, JudgeOptions
 from toolparity.audit.proxy.observer import Limits, Observer
 from toolparity.audit.proxy.recording import Recorder, RecordOptions
-from toolparity.audit.proxy.worker import Worker
 
 pytestmark = pytest.mark.service("audit/proxy")
 
@@ -46,10 +45,8 @@ def _passes(proxy: Proxied) -> None:
     assert (response.status_code, response.content) == (200, _BODY)
 
 
-def _signal(worker: Worker[Any] | None, number: signal.Signals) -> None:
-    assert worker is not None
+def _signal(worker: Any, number: signal.Signals) -> None:
     wait_until(lambda: worker.process_id is not None)
-    assert worker.process_id is not None
     os.kill(worker.process_id, number)
 
 

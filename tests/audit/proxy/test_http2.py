@@ -7,7 +7,7 @@ import http.client
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,10 @@ _BODY = bytes(range(256)) * 1000
 class Stream:
     """One exchange on the upstream's side. ``request``: its header fields; ``body``: that of the request."""
 
-    def __init__(self, connection: Connection, number: int, request: Headers) -> None:
-        self.state = connection.state
-        self.number = number
-        self.request = request
-        self.body = b""
-        self.sent = 0
-        self.reset = threading.Event()
-        self._data = b""
-        self._ending = False
+    def __init__(self, state: H2Connection, number: int, request: Headers) -> None:
+        self.state, self.number, self.request = state, number, request
+        self.body, self.sent, self.reset = b"", 0, threading.Event()
+        self._data, self._ending = b"", False
 
     def start(self, headers: Headers) -> None:
         """Send the header section."""
@@ -49,8 +44,7 @@ class Stream:
 
     def send(self, data: bytes, *, end: bool = False) -> None:
         """Send a part of the body, as far as the flow control of the other side permits; the rest follows later."""
-        self._data += data
-        self._ending = end
+        self._data, self._ending = self._data + data, end
         self.flush()
 
     def flush(self) -> None:
@@ -72,8 +66,7 @@ class Connection:
     def __init__(self, network: ssl.SSLSocket, answer: Callable[[Stream], None]) -> None:
         self.state = H2Connection(H2Configuration(client_side=False, header_encoding=None))
         self.streams: dict[int, Stream] = {}
-        self._network = network
-        self._answer = answer
+        self._network, self._answer = network, answer
 
     def serve(self) -> None:
         """Answer until the other side closes."""
@@ -92,7 +85,7 @@ class Connection:
     def _handle(self, event: Any) -> None:
         kind, streams = type(event), self.streams
         if kind is RequestReceived:
-            streams[event.stream_id] = Stream(self, event.stream_id, [*map(tuple, event.headers)])
+            streams[event.stream_id] = Stream(self.state, event.stream_id, [*map(tuple, event.headers)])
         elif kind is DataReceived:
             streams[event.stream_id].body += event.data
             self.state.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
@@ -109,7 +102,7 @@ class Http2Upstream(ScriptedUpstream):
     returns a context that trusts it.
     """
 
-    def __init__(self, folder: Path, answer: Callable[[Stream], None], protocols: tuple[str, ...] = ("h2",)) -> None:
+    def __init__(self, folder: Path, answer: Callable[[Stream], None], protocols: Sequence[str] = ("h2",)) -> None:
         super().__init__(Peer.wait_for_close)
         certificate, key = _certificate(folder)
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -143,7 +136,7 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def _proxied(
-    folder: Path, answer: Callable[[Stream], None], protocols: tuple[str, ...] = ("h2", "http/1.1"), http2: bool = True
+    folder: Path, answer: Callable[[Stream], None], protocols: Sequence[str] = ("h2", "http/1.1"), http2: bool = True
 ) -> Iterator[tuple[Proxied, Http2Upstream]]:
     with Http2Upstream(folder, answer, protocols) as upstream:
         transport = NegotiatingTransport(http2=http2, contexts=upstream.trusting)
@@ -176,9 +169,9 @@ def test_an_exchange_over_http_2_is_unchanged(tmp_path: Path) -> None:
     assert judgement.ending == "complete"
 
 
-@pytest.mark.parametrize(("protocols", "http2"), [(("http/1.1",), True), ((), True), (("h2", "http/1.1"), False)])
+@pytest.mark.parametrize(("protocols", "http2"), [(["http/1.1"], True), ([], True), (["h2", "http/1.1"], False)])
 def test_a_server_without_http_2_or_a_proxy_that_does_not_want_it_gets_http_1_1(
-    tmp_path: Path, protocols: tuple[str, ...], http2: bool
+    tmp_path: Path, protocols: Sequence[str], http2: bool
 ) -> None:
     with _proxied(tmp_path, _echo, protocols, http2) as (proxy, upstream):
         response = httpx2.post(proxy.url, content=b"{}", timeout=PATIENCE)

@@ -90,8 +90,9 @@ def test_a_correct_application_is_not_accused_and_conversations_that_take_turns_
     linked = [(judgement.conversation, judgement.continues, _codes(judgement)) for judgement in judgements]
     assert linked == [(1, 1, []), (2, 2, []), (1, 3, [])]
     assert [line.role for line in judgements[0].lines] == ["tool", "tool", "model"]
-    branch = traffic.exchange([_user("go"), made, _result("look")])
-    assert "dropped-in-fact" not in _codes(branch)
+    for kept in (made, _calls("look")):  # branches without the call that was answered
+        branch = traffic.exchange([_user("go"), kept, _result("look")])
+        assert "dropped-in-fact" not in _codes(branch)
 
 
 def test_forgotten_exchanges_leave_nothing_behind() -> None:
