@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
@@ -163,3 +165,19 @@ def test_a_cut_line_does_not_damage_the_next_one(tmp_path: Path) -> None:
     assert Recorder(RecordOptions(str(path)))(_copy()) == "recorded"
     first, second = path.read_text().splitlines()
     assert (first, json.loads(second)["wire"]) == ('{"cut', "openai.chat")
+
+
+def test_a_line_that_a_full_disk_took_in_part_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "traffic.jsonl"
+    assert Recorder(RecordOptions(str(path)))(_copy()) == "recorded"
+    before = path.read_bytes()
+
+    class FullDisk(io.FileIO):
+        def write(self, data: Any) -> int:
+            if os.fstat(self.fileno()).st_size > len(before):
+                raise OSError(errno.ENOSPC, "no space left on device")
+            return super().write(data[: len(data) // 2])
+
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, *mode, **options: FullDisk(descriptor, "r+b"))
+    assert Recorder(RecordOptions(str(path)))(_copy()) == "not-written"
+    assert path.read_bytes() == before
