@@ -305,23 +305,6 @@ def test_a_cost_counts_each_kind_of_token_at_its_price(usage: Usage | None, cost
         assert Prices(3.0, 15.0).cost(usage) == pytest.approx(3.0)
 
 
-def test_a_turn_is_cancelled_when_its_time_is_over() -> None:
-    ended: list[bool] = []
-
-    async def hang(**_: Any) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(True)
-
-    provider = Emulated("openai.chat", script([call("look")], [Say("Done.")]))
-    turn = Turn(provider, Counting(look=hang).tools(), seconds=0.5)
-    outcome = at_once(turn.run("Go."))
-    assert (outcome.termination, ended) == ("cancelled", [True])
-    assert turn.state.rounds[0].tool_results[0].is_error
-    assert_legal(turn)
-
-
 def test_the_timer_of_a_turn_ends_with_its_run() -> None:
     timers: list[asyncio.TimerHandle] = []
 

@@ -179,7 +179,9 @@ def test_undeclared_arguments_that_the_function_does_not_take_are_invalid_argume
     [(outcome, text)] = texts(ran([asked("t", city="Horta", more=1)], tool))
     assert outcome == "invalid_arguments"
     assert "it does not take 'more'" in text
-    assert texts(ran([asked("t", more=1)], Tool(name="t", function=lambda: 1)))[0][0] == "invalid_arguments"
+    cut = ToolCall("c", "t", None, '{"city": ', "truncated")
+    for call_made, declared in ((asked("t", more=1), Tool(name="t", function=lambda: 1)), (cut, tool)):
+        assert texts(ran([call_made], declared))[0][0] == "invalid_arguments"
 
 
 NAMES = st.sampled_from(["city", "days", "unit", "first-name", "class", "_private"])

@@ -89,31 +89,6 @@ def test_002_model_decision_output_where_there_is_none() -> None:
 # 004, Tool Execution Flow
 
 
-def test_004_tool_result_propagation() -> None:
-    """004, 1. LLM Requests Tool, 4. Executor Creates tool_result Block, 5. Executor Continues LLM Stream,
-    Tool Result Propagation: the blocks, and the message history after a tool ran.
-    """
-    rounds: Any = [Say("Let me read it."), call("read_file", path="file.txt")], [Say("Based on the file…")]
-    provider = Emulated("anthropic.messages", script(*rounds, tools=["read_file"]))
-    turn = Turn(provider, [Tool(name="read_file", function=lambda **_: "file contents")])
-    events = at_once(play(turn, "Go."))
-    id = turn.state.rounds[0].calls[0].id
-    _, requested, returned, _ = [one.block for one in only(events, TurnBlockStop)]
-    arguments = {"path": "file.txt"}
-    assert (requested.block_type, returned.block_type) == ("tool_use", "tool_result")
-    assert requested.content == {"tool_use_id": id, "tool_name": "read_file", "input": arguments}
-    assert returned.content == {"tool_use_id": id, "content": "file contents", "is_error": False}
-    messages = provider.bodies[1]["messages"]
-    messages[1]["content"][1].pop("caller", None)  # the provider reports today who called
-    called = {"type": "tool_use", "id": id, "name": "read_file", "input": arguments}
-    result = {"type": "tool_result", "tool_use_id": id, "content": "file contents"}
-    assert messages == [
-        {"role": "user", "content": "Go."},
-        {"role": "assistant", "content": [{"type": "text", "text": "Let me read it."}, called]},
-        {"role": "user", "content": [result]},
-    ]
-
-
 def test_004_tool_timeout() -> None:
     """004, Tool Timeout: the work ends, and the result states the timeout. 30 seconds are the default."""
     ended: list[bool] = []

@@ -73,19 +73,6 @@ def test_under_batch_calls_run_one_after_the_other_in_order() -> None:
 # calls that do not run
 
 
-def test_invalid_arguments_are_answered_with_the_problems_and_not_run() -> None:
-    properties = {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}}
-    schema = {"type": "object", "properties": properties, "required": ["city"], "additionalProperties": False}
-    weather = tool(lambda **_: "ran", "weather", parameters=schema)
-    cut = ToolCall("c", "weather", None, '{"city": ', "truncated")
-    finished_calls = ran([asked("weather", days=0, country="PT"), cut], weather)
-    assert [finished.outcome for finished in finished_calls] == ["invalid_arguments"] * 2
-    message = texts(finished_calls)[0][1]
-    assert "'city' is a required property" in message
-    assert "days: 0 is less than the minimum of 1" in message
-    assert "'country' was unexpected" in message
-
-
 def test_a_remote_schema_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Any] = []
     monkeypatch.setattr("urllib.request.urlopen", lambda *given, **_: fetched.append(given))
@@ -250,25 +237,3 @@ def test_no_threads_are_started_when_too_many_hang() -> None:
         assert (outcome, "too many abandoned threads: 1" in text) == ("raised", True)
     finally:
         release.set()
-
-
-def test_a_task_that_ignores_its_cancellation_is_abandoned() -> None:
-    async def run() -> None:
-        release = asyncio.Event()
-
-        async def stubborn() -> None:
-            while not release.is_set():
-                try:
-                    await release.wait()
-                except asyncio.CancelledError:
-                    continue
-
-        executor = Executor(Tools([tool(stubborn, timeout=0.02)]), grace=0.02)
-        (finished,) = await executor.run([asked("stubborn")])
-        assert finished.outcome == "timeout"
-        assert executor.abandoned == 1
-        release.set()
-        while executor.abandoned:
-            await asyncio.sleep(0)
-
-    at_once(run())

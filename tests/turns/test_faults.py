@@ -295,6 +295,8 @@ def test_the_note_of_a_chain_names_each_failure_in_order_and_each_fallback_must_
     assert noted.data["why"] == whys
     with pytest.raises(InvalidTool, match="search: its fallback 'outline' is not declared"):
         Turn(provider, [Tool.of(search, fallback="outline")])
+    with pytest.raises(InvalidTool, match="it is parallel, but its fallback"):
+        Turn(provider, [Tool.of(search, fallback="outline"), Tool.of(outline, parallel=False)])
     Turn(provider, executor=Executor(Tools([Tool.of(search, fallback="outline")])))  # it ignores fallbacks
 
 
@@ -334,18 +336,6 @@ def test_a_call_that_fails_elsewhere_is_replaced_by_its_fallback(outcome: Any) -
     assert [event.note for event in only(events, Noted)] == ["fallback"]
     assert (turn.outcome.text, turn.outcome.waiting) == ("Done.", [])
     playing.assert_legal(turn)
-
-
-def test_a_fallback_that_fails_too_leaves_both_reasons() -> None:
-    def broken(**_: Any) -> None:
-        raise KeyError("down")
-
-    turn = Turn(Emulated("openai.chat", ONE), elsewhere(Counting(count=broken)))
-    at_once(play(turn))
-    answered(turn, ToolFailed("the printer is off"))
-    [(text, is_error)] = results(turn)
-    assert is_error
-    assert text.startswith("the printer is off\ncount, tried in its place, failed:")
 
 
 def test_a_fallback_that_was_interrupted_is_not_run_again_in_another_process() -> None:

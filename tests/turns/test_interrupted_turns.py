@@ -18,7 +18,6 @@ from toolparity.normalizer.conversation import Assistant
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidState, TurnMisused
 from toolparity.turns.machine import state as states
-from toolparity.turns.machine.table import step
 from toolparity.turns.orchestration import replay
 from toolparity.turns.testing import FaultyTools, Hang
 from toolparity.turns.turn import Turn
@@ -96,24 +95,6 @@ def test_a_turn_killed_at_any_point_resumes_and_runs_no_call_twice(wire: str, po
     assert whole.outcome.termination == "natural_completion"
 
 
-def test_only_an_idempotent_tool_is_rerun_when_its_outcome_is_unknown() -> None:
-    for idempotent, outcome, runs in ((False, "unknown_outcome", 0), (True, "returned", 1)):
-        counting, log = Counting(), RecordingObserver()
-        provider = Emulated("anthropic.messages", script([call("look", at=1)], [Say("Done.")]))
-        at_once(Turn(provider, counting.tools(), observers=[log]).run("Go."))
-        saved = [state for state in map(states.load, log.states) if state.rounds[0].calls]
-        started = next(state for state in saved if state.rounds[0].calls[0].status == "started")
-        counting.ran.clear()
-        provider.bodies.clear()
-        turn = Turn(provider, counting.tools(look={"idempotent": idempotent}), state=started)
-        events = at_once(playing.play(turn, None))
-        assert len(counting.ran) == runs
-        assert turn.state.rounds[0].calls[0].outcome == outcome
-        assert playing.only(events, turn_events.TurnStarted)[0].resumed
-        assert turn.outcome.text == "Done."
-        assert [event.attempt for event in playing.only(events, turn_events.CallStarted)] == ([2] if idempotent else [])
-
-
 def test_a_repeated_round_reports_its_attempt_and_reuses_its_block_numbers() -> None:
     killer = Dies(-1, "tool_use")
     provider = Emulated("anthropic.messages", LONG)
@@ -155,30 +136,6 @@ def test_a_turn_can_resume_with_another_provider_and_resuming_a_finished_turn_ch
 def test_an_invalid_state_is_rejected_with_the_reason(text: bytes, message: str) -> None:
     with pytest.raises(InvalidState, match=message):
         states.load(text)
-
-
-def test_replaying_the_inputs_yields_the_same_states_and_events() -> None:
-    class Recording(RecordingObserver):
-        async def input(self, input: Any) -> None:
-            received.append(input)
-
-    for wire in WIRES:
-        received: list[Any] = []
-        recording = Recording()
-        turn = playing.finished(Turn(Emulated(wire, LONG), Counting().tools(), observers=[recording], limit=1))
-        state = states.TurnState(turn.state.id, wire, turn.state.request, turn.state.settings)
-        events: list[Any] = []
-        kept: list[bytes] = []
-        for input in received:
-            before = states.dump(state)
-            after, effects = step(state, input)
-            assert states.dump(state) == states.dump(states.load(before)) == before  # the state before is unchanged
-            events += [effect.event for effect in effects if hasattr(effect, "event")]
-            kept += [states.dump(effect.state) for effect in effects if hasattr(effect, "state")]
-            state = after
-        assert events == recording.events
-        assert kept == recording.states
-        assert state == turn.state
 
 
 #: Written by commit 347ef11: a turn that waits for a decision, the same turn when it was over, and its recording.

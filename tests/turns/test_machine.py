@@ -57,11 +57,13 @@ class Driver:
         new_effects: list[Any] = []
         for input in inputs:
             before, cell = self.state, TABLE[type(input)][self.state.phase]
+            written = states.dump(before)
             if is_invalid(self.state, input):
                 with pytest.raises(TurnMisused):
                     step(self.state, input)
                 continue
             self.state, effects = step(self.state, input)
+            assert states.dump(before) == written  # a step changes no state, and makes a new one
             if cell is IGNORED or before.phase == "over":
                 assert (self.state is before, effects) == (True, [])
             else:  # a step leads only to a phase of the table

@@ -62,14 +62,6 @@ class BusyError(Exception):
 # failing tools
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> None:
-    counting = Counting(look=lambda **_: 1 / 0)
-    played = script(*([call("look")] for _ in range(rounds)), [Say("I give up."), call("look")])
-    outcome = at_once(Turn(Emulated("openai.chat", played), counting.tools(), max_rounds=rounds).run("Go."))
-    assert (outcome.termination, len(counting.ran), outcome.text) == ("max_rounds_reached", rounds, "I give up.")
-
-
 def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
     """It has no member `on_all_failed`, and meant that the turn ends."""
     turn = playing.finished(Turn(Emulated("openai.chat", TWO), Counting().tools()))

@@ -60,7 +60,8 @@ def test_a_turn_runs_the_calls_returns_the_results_and_ends_with_the_models_text
 @on_every_wire
 def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> None:
     """000, Gateway Loop; 003, Current Problem, Core Architecture Changes, Context Preservation Between API Calls,
-    Modified `generate_response` Method Structure, Testing Strategy: a second call can follow, the first is remembered.
+    Modified `generate_response` Method Structure, Testing Strategy; 004, Tool Result Propagation: a second call can
+    follow, the first is remembered.
     """
     played = script([Think("I should look."), call("look", at=1)], [call("count", of="x")], [Say("Done.")])
     provider = Emulated(wire, played)

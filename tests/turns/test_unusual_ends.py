@@ -271,14 +271,6 @@ def test_any_exception_of_a_tool_becomes_the_result_of_its_call(error: BaseExcep
         assert len(text) < 1_100_000
 
 
-@unusual
-def test_any_exception_can_be_supplied_as_a_result(error: BaseException) -> None:
-    provider = Emulated("openai.chat", script([call("away")], [Say("Done.")], tools=["away"]))
-    turn = Turn(provider, [Tool(name="away")])
-    turn.answer(at_once(turn.run("Go.")).waiting[0].id, error)
-    assert at_once(turn.run()).termination == "natural_completion"
-
-
 class Raises(Emulated):
     """Raises before the answer begins, or when it is closed."""
 

@@ -69,7 +69,7 @@ async def read_files(log: Log, url: URL, *answers: list[dict[str, Any]]) -> list
 
 
 async def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None:
-    """004, TurnBlock Sequence with Tools: its table, row by row."""
+    """004, TurnBlock Sequence with Tools, 1. LLM Requests Tool, 4. Executor Creates tool_result Block: row by row."""
     asked = [thinking("I need to check the file..."), text("Let me read the file."), use("toolu_1", "file")]
     answered = [thinking("Now I can see that..."), text("Based on the file, I found...")]
     assert await read_files(log, url, asked, answered) == [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from typing import Any
@@ -182,36 +181,6 @@ async def test_a_client_follows_a_turn_that_another_process_runs(url: URL) -> No
             await recorder.event(turn_events.TurnComplete(6, "natural_completion", "Done."))
             await reading
     assert client.ids == list(range(7))
-
-
-async def test_clients_that_reconnect_during_a_turn_receive_every_event_once(log: Log) -> None:
-    random_source = random.Random(7)
-
-    async def follow(client: Client) -> None:
-        while client.types[-1:] != ["turn_complete"]:
-            seen = client.ids[-1] if client.seen else None
-            await client.read(sse.events(log, "turn", seen, poll=0.01), random_source.randrange(1, 9))
-
-    clients = [Client() for _ in range(5)]
-    async with log.record() as recorder:
-        running = asyncio.create_task(turn(recorder, id="turn").run("Go."))
-        while "turn" not in await log.turns():
-            await asyncio.sleep(0)
-        await asyncio.gather(running, *map(follow, clients))
-    assert [client.ids for client in clients] == [await all_ids(log, "turn")] * 5
-
-
-async def test_a_client_that_does_not_read_does_not_delay_the_turn(log: Log) -> None:
-    client = Client()
-    async with log.record() as recorder:
-        running = turn(recorder, ONE_CALL, id="turn").stream("Go.")
-        await anext(running)
-        stuck = sse.events(log, "turn")
-        await anext(stuck)
-        async for _ in running:
-            pass
-        await client.read(stuck)
-    assert client.ids == await all_ids(log, "turn")
 
 
 async def test_comments_keep_an_idle_connection_open(log: Log) -> None:

@@ -114,19 +114,6 @@ async def test_after_a_failed_write_the_turn_writes_no_later_events(log: Log) ->
     assert [row.type for row in (await log.events("turn")).events] == ["turn_started"]
 
 
-async def test_a_consumer_that_disconnects_at_any_event_leaves_a_consistent_log(log: Log) -> None:
-    """The stream is closed after each event, while writes may be in progress."""
-    length = (await log.events((await recorded(log, ONE_CALL)).state.id)).seq
-    for end in range(length):
-        async with log.record() as recorder:
-            stream = turn(recorder, ONE_CALL).stream("Go.")
-            async for event in stream:
-                if event.seq >= end:
-                    break
-            await stream.aclose()  # type: ignore[attr-defined]
-        await _assert_over(log, recorder.turn or "")
-
-
 async def test_a_task_cancelled_at_any_time_leaves_a_consistent_log(log: Log) -> None:
     """The task is cancelled after various numbers of event loop steps, also during a write."""
     for steps in range(0, 60, 4):

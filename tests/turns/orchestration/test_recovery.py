@@ -123,15 +123,6 @@ def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     assert (ran.done.answer, ran.done.level) == (whole, "round")
 
 
-@pytest.mark.thorough(keep=2, per="{tool}")
-@pytest.mark.parametrize("tool", ["look", "count", "post"])
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_failed_tool_does_not_affect_other_calls_or_the_answer(wire: str, tool: str) -> None:
-    ran = Ran(counting=Counting(**{tool: _raises}), wire=wire)
-    assert ran.done.answer == "All done."
-    assert {called.name for round in ran.done.session.rounds for called in round.calls if called.failed} == {tool}
-
-
 @on_every_wire
 def test_when_all_tools_of_two_consecutive_rounds_fail_the_model_answers(wire: str) -> None:
     for names, level, termination in (

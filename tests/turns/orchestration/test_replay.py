@@ -16,7 +16,6 @@ from toolparity.normalizer import json_codec
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.errors import InvalidState
 from toolparity.turns.execution.tool import Fallback, Tool
-from toolparity.turns.execution.tool_results import ToolFailed
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.log import Log
 from toolparity.turns.machine.state import dump
@@ -25,7 +24,7 @@ from toolparity.turns.narration.narrating_provider import NarratingProvider
 from toolparity.turns.narration.narrator import Narrator
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, replay, rerun
 from toolparity.turns.orchestration.recording import ReplayDifference
-from toolparity.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
+from toolparity.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Raise, Status, drawn
 from toolparity.turns.turn import Turn
 
 from .staging import LONG, LOOKED, Clock, Counting, Sequenced, names_of_notes
@@ -201,17 +200,6 @@ def test_a_change_shows_as_the_first_difference() -> None:
 
 def _fallbacks(**options: Any) -> Tools:
     return Counting().tools(look={"fallback": Fallback("count", lambda _: {"of": "x"})}, count=options)
-
-
-@pytest.mark.parametrize("error", [ToolFailed("not today"), LookupError("no such thing.")])
-@pytest.mark.parametrize("fallback_fails", [False, True])
-def test_fallbacks_are_run_again_by_the_dispatcher(error: Exception, fallback_fails: bool) -> None:
-    faults: dict[Any, Any] = {"look": Raise(error)} | ({"count": Hang()} if fallback_fails else {})
-    recording = recording_of(coordinated(FaultyTools(_fallbacks(timeout=0.3), faults)))
-    assert repeated(recording, coordinated(_fallbacks())).difference is None
-    found = difference(recording, coordinated())
-    assert found.round == 1
-    assert str(error) in str(found.repeated)
 
 
 def test_an_overloaded_provider_is_asked_again_without_waiting() -> None:

@@ -10,17 +10,17 @@ import pytest
 from tests.turns.playing import Say, call, only, script
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.model import ToolCall
-from toolparity.turns.errors import CircuitOpen, InvalidTool
+from toolparity.turns.errors import CircuitOpen
 from toolparity.turns.events import CallStarted
 from toolparity.turns.execution.executor import Executor
 from toolparity.turns.execution.threads import Threads
 from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
 from toolparity.turns.execution.tools import Tools
-from toolparity.turns.orchestration import Breakers, Coordinator
+from toolparity.turns.orchestration import Breakers
 from toolparity.turns.orchestration.dispatcher import Dispatcher
 
-from .staging import LONG, LOOKED, Clock, Counting, Ran, Sequenced
+from .staging import LOOKED, Clock, Counting, Ran
 
 LOOK = ("tool", "look")
 
@@ -72,29 +72,6 @@ def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice(
         assert "post, tried in its place, failed" in tried.text
 
 
-OF = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
-
-
-@pytest.mark.parametrize(
-    ("tools", "reason", "runs"),
-    [
-        ({"look": {"fallback": "post"}, "post": {"approval": True}}, "it needs approval", []),
-        ({"look": {"fallback": Fallback("post", lambda given: given["x"])}}, "its place: no arguments: KeyError", []),
-        ({"look": {"fallback": "count"}, "count": {"parameters": OF}}, "do not fit its schema", []),
-        ({"look": {"fallback": "count"}, "count": {"fallback": "post", "parameters": OF}}, "its schema", ["post"]),
-    ],
-)
-def test_a_substitute_that_cannot_run_is_skipped_and_the_result_gives_the_reason(
-    tools: dict[str, Any], reason: str, runs: list[str]
-) -> None:
-    ran = Ran(LOOKED, Counting(look=_raises), tools=tools)
-    assert ran.counting.names == ["look", *runs]
-    assert reason in ran.first_calls[0].text
-    assert [reason in recovery.why for recovery in ran.done.recoveries] == [True] * len(runs)
-    successful = Ran(LOOKED, tools=tools)
-    assert successful.first_calls[0].text == "look ran"
-
-
 def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     for names in (["look", "count"], ["count"]):
@@ -121,14 +98,6 @@ def test_a_call_whose_tool_and_substitute_cannot_run_fails_without_starting(fall
     assert ("'count' failed 1 times in a row" in tried.text) == (fallback == "count")
     assert ("it needs approval" in tried.text) == (fallback == "post")
     assert ran.termination == "natural_completion"  # the model receives the failure and reports it
-
-
-def test_an_invalid_fallback_is_rejected_before_any_tool_runs() -> None:
-    substituted = Tool(name="a", function=_raises, fallback="b")
-    with pytest.raises(InvalidTool, match="its fallback 'b' is not declared"):
-        Coordinator(Sequenced("openai.chat", LONG), [substituted])
-    with pytest.raises(InvalidTool, match="it is parallel, but its fallback"):
-        Coordinator(Sequenced("openai.chat", LONG), [substituted, Tool(name="b", function=_raises, parallel=False)])
 
 
 async def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
