@@ -6,20 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+from tests.conformance.pages import blocks
 from tests.support.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.emulated.provider import EmulatedProvider, call, scripted
 from toolparity.cassettes.recorder import script_driver
 from toolparity.cassettes.scripts import Fault, Part, Round, Say, Script, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events as turn_events
+from toolparity.turns.backoff import Backoff
 from toolparity.turns.events import TurnEvent
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine.state import TurnState, dump
 from toolparity.turns.model_call import close
 from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.testing import Break, ProviderFault
 from toolparity.turns.tool_adapter import ToolAdapter
 from toolparity.turns.turn import Turn
@@ -59,6 +63,15 @@ LONG = script(
 )
 
 
+def names_of_page(page: str, names: dict[str, Any] | None = None, *, without: str = "") -> dict[str, Any]:
+    """The names that the Python blocks of a page define, after these. ``without``: a section that is left out."""
+    defined = dict(names or {})
+    for block in blocks(page):
+        if block.language == "python" and block.section != without:
+            exec(compile(block.text, page, "exec", dont_inherit=True), defined)
+    return defined
+
+
 class Emulated(EmulatedProvider):
     """Plays a script, and fails the test if a request is one that the real provider would reject.
 
@@ -87,6 +100,33 @@ class Emulated(EmulatedProvider):
                 yield chunk
         finally:
             await close(answer)
+
+
+class SameAnswer(Emulated):
+    """A model that answers each request with the same text. ``inputs``: the JSON of the last message of each."""
+
+    def __init__(self, text: str, wire: str = "openai.chat", *, thought: str = "", fault: Fault | None = None) -> None:
+        parts = [*([Think(thought)] if thought else []), Say(text)]
+        super().__init__(wire, script(Round(parts, fault=fault), tools=()))
+
+    @property
+    def inputs(self) -> list[Any]:
+        messages: list[Any] = [self.asked(number).messages[-1] for number in range(len(self.bodies))]
+        return [json_codec.decode(message.parts[0].text) for message in messages]
+
+
+class RecordingSleep:
+    """Keeps the seconds that a backoff would have slept."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+    def backoff(self, **options: Any) -> Backoff:
+        return Backoff(**{"jitter": lambda: 1.0, "sleep": self.sleep, **options})
 
 
 # tools
@@ -175,7 +215,7 @@ def finished(turn: Turn, message: Any = "Go.") -> Turn:
 
 
 async def play(
-    turn: Turn, message: str | None = "Go.", react: Callable[[Any], object] = lambda event: None
+    turn: Turn | Coordinator, message: str | None = "Go.", react: Callable[[Any], object] = lambda event: None
 ) -> list[TurnEvent]:
     """All events of a turn. ``react`` is called with each of them while the turn runs."""
     events = []

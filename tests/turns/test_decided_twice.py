@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.pages import blocks
 from toolparity.turns import Tool, Turn, current_call
 from toolparity.turns.errors import TurnHeld, TurnMisused
 from toolparity.turns.log import Log
 from toolparity.turns.machine import state as states
 
-from .playing import Emulated, Say, at_once, call, script
+from .playing import Emulated, Say, at_once, call, names_of_page, script
 
 CLOSE = script([call("close_account", customer="c-2")], [Say("Done.")], tools=["close_account"])
 SCHEMA = {"type": "object", "properties": {"customer": {"type": "string"}}, "required": ["customer"]}
@@ -40,10 +39,7 @@ class Closing:
 
 def test_deciding_two_copies_of_a_state_runs_the_call_twice_with_the_same_key() -> None:
     """As docs/pages/turns.md decides, which says so."""
-    page: dict[str, Any] = {}
-    for block in blocks("turns.md"):
-        if block.language == "python":
-            exec(block.text, page)
+    page = names_of_page("turns.md")
     closing = Closing()
     page["tools"] = closing.tools
     provider = Emulated("openai.chat", CLOSE)
@@ -58,7 +54,7 @@ def test_deciding_a_turn_twice_runs_its_call_once_also_from_the_state_after_the_
     turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
     [waiting] = at_once(turn.run("Go.")).waiting
     turn.decide(waiting.id, True)
-    turn.decide(waiting.id, True)  # before it resumes
+    turn.decide(waiting.id, False)  # before it resumes: the first decision counts
     assert at_once(turn.run()).text == "Done."
     resumed = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(states.dump(turn.state)))
     for over in (turn, resumed):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import re
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -260,21 +259,6 @@ def test_a_problem_of_arguments_is_short_also_if_they_are_nested_too_deep_or_a_s
     (message,) = validation.problems(CITY, {"city": ["x" * 10_000]})
     assert message.startswith("city: ['xxx")
     assert len(message) < 320
-
-
-def test_importing_the_normalizer_does_not_import_turns_nor_do_turns_and_clients_import_an_sdk() -> None:
-    def loaded(code: str) -> set[str]:
-        show = f"import sys; {code}; print('\\n'.join(sys.modules))"
-        out = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
-        return set(out.stdout.split())
-
-    normalizer = loaded("from toolparity import normalize, select")
-    assert not any(name.startswith(("toolparity.turns", "asyncio", "jsonschema")) for name in normalizer)
-    turns = loaded(
-        "import toolparity.turns.clients as c; from toolparity.turns import clients, Turn; assert clients is c"
-    )
-    assert "toolparity.turns.machine.table" in turns
-    assert not turns & {"openai", "anthropic", "xai_sdk", "grpc", "httpx", "jsonschema", "sqlalchemy"}
 
 
 def test_all_names_of_the_package_can_be_imported() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import logging
 import re
 import subprocess
 import sys
@@ -169,28 +168,6 @@ def test_the_script_imports_public_modules_alone() -> None:
     submodules = {f"toolparity.turns.{path.stem}" for path in Path(turns.__file__).parent.iterdir()}
     assert others <= {"toolparity", "toolparity.textmode", "toolparity.turns", *submodules}
     assert "toolparity.turns" in others
-
-
-def test_a_heading_that_does_not_hold_is_reported(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.WARNING, "toolparity")  # which restores it: the script silences the log
-    monkeypatch.syspath_prepend(str(FOLDER))
-    play = importlib.import_module("play")
-
-    async def wrong() -> str:
-        play.holds(False, "two calls ran")
-        return "never"
-
-    async def broken() -> str:
-        raise ValueError("broken")
-
-    assert play.played(play.Heading("A", "one call", wrong)) is False
-    assert play.played(play.Heading("B", "one call", broken)) is False
-    assert play.played(play.Heading("C", "others")) is None
-    printed = capsys.readouterr().out
-    assert "DOES NOT HOLD: two calls ran" in printed
-    assert "ValueError: broken" in printed
 
 
 @pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")

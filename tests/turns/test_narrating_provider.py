@@ -6,15 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from toolparity.cassettes.scripts import Script
-from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCall, Stop, StopReason, Text
-from toolparity.normalizer.requests import read_request
 from toolparity.turns import events as turn_events
-from toolparity.turns.backoff import Backoff
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import acknowledge
@@ -24,29 +18,28 @@ from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import Counting, Emulated, Round, Say, Think, at_once, call, on_every_wire, only, play, script
+from .playing import (
+    Counting,
+    Emulated,
+    RecordingSleep,
+    SameAnswer,
+    Say,
+    Think,
+    at_once,
+    call,
+    on_every_wire,
+    only,
+    play,
+    script,
+)
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
 
 
-class Narrating(Emulated):
-    """A narrator that answers each request with the same text."""
-
-    def __init__(self, wire: str, *, thought: str = "") -> None:
-        super().__init__(wire, script([]))
-        self.inputs: list[Any] = []
-        self._round = Round([*([Think(thought)] if thought else []), Say(ANSWER)])
-
-    def _chunks(self, body: Any) -> Any:
-        user = read_request(body, self.wire).messages[-1]
-        assert isinstance(user, User)
-        [message] = [part.text for part in user.parts if isinstance(part, TextPart)]
-        self.given = json_codec.decode(message)
-        self.inputs.append(self.given)
-        played: Script = replace(script([]), rounds=[replace(self._round, ask=message)], tools=[])
-        self.script = played
-        return super()._chunks(body)
+def narrating(wire: str = "openai.chat", **options: Any) -> SameAnswer:
+    """A narrator that answers each request with `ANSWER`."""
+    return SameAnswer(ANSWER, wire, **options)
 
 
 TOOLS = ("crm.list_appointments", "crm.open_invoices")
@@ -78,7 +71,7 @@ def other_wire(wire: str) -> str:
 @on_every_wire
 def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire: str) -> None:
     """002, Problem, Solution, Execution Flow, Multiple Tools: one message, two calls, one answer, step by step."""
-    decider, narrator = Emulated(wire, DECISION), Narrating(other_wire(wire), thought="Two things.")
+    decider, narrator = Emulated(wire, DECISION), narrating(other_wire(wire), thought="Two things.")
     turn = turn_of(decider, narrator, tools())
     events = at_once(play(turn))
     [acknowledgement] = only(events, turn_events.Acknowledged)
@@ -88,7 +81,7 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
     assert order.index("calls_known") < order.index("acknowledged") < order.index("call_started")
     assert turn.outcome.text == ANSWER
     assert turn.outcome.termination == "natural_completion"
-    assert narrator.given == {
+    assert narrator.inputs[-1] == {
         "userMessage": "Go.",
         "toolResults": [
             {"toolName": "crm.list_appointments", "result": APPOINTMENTS},
@@ -110,7 +103,7 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
 
 @on_every_wire
 def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> None:
-    narrator = Narrating(other_wire(wire))
+    narrator = narrating(other_wire(wire))
     turn = turn_of(Emulated(wire, DECISION), narrator, tools())
     shown: list[str] = []
 
@@ -138,7 +131,7 @@ FIRST = "Report the results of looking up your upcoming appointments, naturally.
 @on_every_wire
 def test_every_round_with_results_is_narrated(wire: str) -> None:
     """002, Combined Narration: a report on each round while the first model calls on, then one answer from all."""
-    decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
+    decider, narrator, offered = Emulated(wire, RESEARCH), narrating(wire), tools()
     turn = turn_of(decider, narrator, offered)
     events = at_once(play(turn))
     report, answer = narrator.inputs
@@ -161,7 +154,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
     assert (turn.outcome.text, turn.outcome.termination) == (ANSWER, "natural_completion")
     assert (len(decider.bodies), len(narrator.bodies)) == (3, 2)
     playing.assert_legal(turn)
-    decider, narrator = Emulated(wire, RESEARCH), Narrating(wire)
+    decider, narrator = Emulated(wire, RESEARCH), narrating(wire)
     turn = turn_of(decider, narrator, offered, max_rounds=1)  # a first model that may not call is not asked
     at_once(play(turn))
     requests = 2 if wire == "bedrock.converse" else 1  # Converse has no tool choice "none"
@@ -170,7 +163,7 @@ def test_every_round_with_results_is_narrated(wire: str) -> None:
 
 def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
     rounds = [[call("crm.list_appointments")], [Say("Now your billing."), call("crm.open_invoices")], UNUSED]
-    narrator, offered = Narrating("openai.chat"), tools()
+    narrator, offered = narrating(), tools()
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     events = at_once(play(turn))
     assert narrator.inputs[0]["contextHint"] == FIRST  # the first model announces its calls itself
@@ -186,7 +179,7 @@ def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
 
 def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None:
     rounds = [[call("crm.open_invoices")], [call("crm.list_appointments")], UNUSED]
-    narrator, offered = Narrating("openai.chat"), tools(broken)
+    narrator, offered = narrating(), tools(broken)
     turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
     at_once(play(turn))
     [answer] = narrator.inputs
@@ -199,10 +192,10 @@ def test_a_narrated_turn_runs_four_calls_of_an_answer_by_default(options: dict[s
     """002, Considerations: limits. The default is the document's; a turn without a narrator has none."""
     counting = Counting()
     played = script([call("look", at=number) for number in range(6)], [Say("Done.")])
-    narrating = NarratingProvider(Emulated("openai.chat", played), Narrator(Narrating("openai.chat")), counting.tools())
-    turn = Turn(narrating, counting.tools(), **options)
+    provider = NarratingProvider(Emulated("openai.chat", played), Narrator(narrating()), counting.tools())
+    turn = Turn(provider, counting.tools(), **options)
     orchestrated = Counting()
-    at_once(Coordinator(narrating, orchestrated.tools(), **options).run("Go."))
+    at_once(Coordinator(provider, orchestrated.tools(), **options).run("Go."))
     events = at_once(play(turn))
     limit = options.get("limit", 4)
     assert len(counting.ran) == (6 if limit is None else limit)
@@ -216,15 +209,11 @@ def test_a_first_model_that_fails_after_results_is_asked_again_before_the_narrat
     class Overloaded(Exception):
         status_code = 529
 
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    decider, narrator = Emulated("openai.chat", DECISION, fails={1: Overloaded()}), Narrating("openai.chat")
-    turn = turn_of(decider, narrator, tools(), backoff=Backoff(sleep=sleep))
+    recording_sleep = RecordingSleep()
+    decider, narrator = Emulated("openai.chat", DECISION, fails={1: Overloaded()}), narrating()
+    turn = turn_of(decider, narrator, tools(), backoff=recording_sleep.backoff())
     at_once(play(turn))
-    assert (len(slept), len(decider.bodies), len(narrator.bodies)) == (1, 3, 1)
+    assert (len(recording_sleep.slept), len(decider.bodies), len(narrator.bodies)) == (1, 3, 1)
     assert turn.outcome.text == ANSWER
 
 
@@ -253,7 +242,7 @@ class Deciding(Emulated):
 def test_an_answer_that_is_not_only_about_the_results_is_the_first_models(
     stop: StopReason, blocks: list[Any], text: str
 ) -> None:
-    decider, narrator, offered = Deciding("openai.chat", DECISION), Narrating("openai.chat"), tools()
+    decider, narrator, offered = Deciding("openai.chat", DECISION), narrating(), tools()
     decider.second = Response("openai.chat", "openai", None, None, [Choice(0, blocks, Stop(stop))])
     turn = turn_of(decider, narrator, offered)
     at_once(play(turn))
@@ -272,13 +261,13 @@ def test_a_failed_or_dropped_call_does_not_affect_the_narration_of_the_others(
     invoices: Any, options: Any, error: str, hint: str
 ) -> None:
     """002, Considerations: error handling, and limits."""
-    narrator, offered = Narrating("openai.chat"), tools(invoices)
+    narrator, offered = narrating(), tools(invoices)
     turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered, **options)
     at_once(play(turn))
-    first, second = narrator.given["toolResults"]
+    first, second = narrator.inputs[-1]["toolResults"]
     assert first["result"] == APPOINTMENTS
     assert error in second["error"]
-    assert hint in narrator.given["contextHint"]
+    assert hint in narrator.inputs[-1]["contextHint"]
     assert turn.outcome.text == ANSWER
 
 
@@ -286,7 +275,7 @@ def test_a_failed_or_dropped_call_does_not_affect_the_narration_of_the_others(
 def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) -> None:
     acknowledgement = "One moment, I'll look at both."
     decider = Emulated(wire, script([Say(acknowledgement), *DECISION.rounds[0].calls], DECISION.rounds[1], tools=TOOLS))
-    events = at_once(play(turn_of(decider, Narrating(wire), tools())))
+    events = at_once(play(turn_of(decider, narrating(wire), tools())))
     [acknowledged] = only(events, turn_events.Acknowledged)
     assert (acknowledged.text, acknowledged.spoken) == (acknowledgement, True)
     assert acknowledged.seq < only(events, turn_events.CallStarted)[0].seq

@@ -6,7 +6,6 @@ import logging
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from toolparity.cassettes.scripts import Refuse
 from toolparity.normalizer import json_codec
@@ -82,13 +81,9 @@ def test_a_failed_or_missing_result_is_marked_and_the_others_are_included(
 # narration
 
 
-def emulated(wire: str, message: str, *parts: Any, fault: Fault | None = None, **options: Any) -> Emulated:
+def narrating(wire: str, *parts: Any, fault: Fault | None = None, **options: Any) -> Emulated:
     """A provider that answers one message, without tools."""
-    return Emulated(wire, replace(script([]), rounds=[Round(list(parts), message, fault=fault)], tools=[]), **options)
-
-
-def narrating(wire: str, *parts: Any, **options: Any) -> Emulated:
-    return emulated(wire, MESSAGE, *(parts or (Say(ANSWER),)), **options)
+    return Emulated(wire, script(Round(list(parts or [Say(ANSWER)]), fault=fault), tools=()), **options)
 
 
 def narrated(provider: Emulated) -> list[str]:
@@ -151,13 +146,15 @@ ACKNOWLEDGEMENT = "Of course, let me see to both."
 
 
 def acknowledging(part: Any = None, **options: Any) -> Emulated:
-    message = json_codec.text({"hints": list(HINTS.values())})
-    return emulated("anthropic.messages", message, part or Say(ACKNOWLEDGEMENT), **options)
+    return narrating("anthropic.messages", part or Say(ACKNOWLEDGEMENT), **options)
 
 
 def test_a_model_can_write_the_acknowledgement() -> None:
     """002, Acknowledgement Generation: by a model, from the hints."""
     assert at_once(ModelAcknowledger(acknowledging())(CALLS, TOOLS)) == ACKNOWLEDGEMENT
+    provider = acknowledging()
+    at_once(ModelAcknowledger(provider)(CALLS, TOOLS))
+    assert json_codec.decode(provider.asked().messages[-1].parts[0].text) == {"hints": list(HINTS.values())}  # type: ignore[union-attr]
     provider = acknowledging()
     assert at_once(ModelAcknowledger(provider)([ToolCall("1", "unknown", {}, "{}")], TOOLS)) is None
     assert provider.bodies == []  # without hints no model is asked

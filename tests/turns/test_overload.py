@@ -31,23 +31,20 @@ from toolparity.turns.retry_after import demanded, retry_after
 from toolparity.turns.testing import Status
 
 from . import playing
-from .playing import Counting, Emulated, RecordingObserver, Say, at_once, call, on_every_wire, only, script
+from .playing import (
+    Counting,
+    Emulated,
+    RecordingObserver,
+    RecordingSleep,
+    Say,
+    at_once,
+    call,
+    on_every_wire,
+    only,
+    script,
+)
 
 TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
-
-
-class RecordingSleep:
-    """Keeps what a backoff would have slept."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        await asyncio.sleep(0)
-
-    def backoff(self, **options: Any) -> Backoff:
-        return Backoff(**{"jitter": lambda: 1.0, "sleep": self.sleep, **options})
 
 
 class BusyError(Exception):

@@ -21,7 +21,7 @@ from toolparity.turns import Agent, events
 from toolparity.turns.machine.state import Termination
 from toolparity.turns.outcome import Outcome
 
-from .playing import WIRES, Emulated, Round, Say, at_once, call, on_every_wire, script
+from .playing import WIRES, Emulated, Round, Say, at_once, call, names_of_page, on_every_wire, script
 from .test_clients import reach
 
 PAGE = "turns.md"
@@ -38,10 +38,7 @@ BOTH = script(
 @pytest.fixture
 def names() -> dict[str, Any]:
     """The names that the page defines."""
-    namespace: dict[str, Any] = {}
-    for block in blocks(PAGE):
-        exec(compile(block.text, PAGE, "exec", dont_inherit=True), namespace)
-    return namespace
+    return names_of_page(PAGE)
 
 
 @pytest.mark.page("docs/pages/turns.md")

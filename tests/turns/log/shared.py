@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +41,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+    def passes(self, seconds: float) -> Callable[..., str]:
+        """A tool that advances the clock."""
+
+        def function(**_: Any) -> str:
+            self.now += seconds
+            return "it took long"
+
+        return function
 
 
 @cache

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -227,30 +224,3 @@ def test_without_psycopg_a_postgresql_url_raises_an_error_that_names_the_extra(m
     monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"toolparity\[postgres\]"):
         make_engine("postgresql://host/turns")
-
-
-def test_optional_packages_are_loaded_only_when_needed(tmp_path: Path) -> None:
-    """Importing the turns loads none, an up-to-date log no alembic, and a missing package is named."""
-    upgrade(tmp_path / "turns.db")
-    loaded = "print([name for name in ('sqlalchemy', 'alembic', 'psycopg') if name in sys.modules])"
-    code = f"""
-import sys, toolparity.turns, toolparity.turns.turn, toolparity.turns.sse
-{loaded}
-import importlib.util as util
-find = util.find_spec
-util.find_spec = lambda name, *more: None if name == "sqlalchemy" else find(name, *more)
-try:
-    import toolparity.turns.log
-except Exception as error:
-    print(type(error).__name__, error)
-util.find_spec = find
-from toolparity.turns.log import Log
-Log({f"sqlite:///{tmp_path}/turns.db"!r}).dispose()
-print("alembic" in sys.modules)
-"""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
-    nothing, error, alembic = ended.stdout.splitlines()
-    assert (nothing, alembic) == ("[]", "False")
-    assert error.startswith("MissingExtra")
-    assert "toolparity[log]" in error

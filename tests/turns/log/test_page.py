@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from tests.conformance.pages import DOCS, blocks
 from tests.support import postgres
 from tests.turns.log.shared import TWO_ROUNDS, assert_whole, killed, rows
-from tests.turns.playing import Counting, Emulated, Say, call, script
+from tests.turns.playing import Counting, Emulated, Say, call, names_of_page, script
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log
 from toolparity.turns.log.tables import metadata
@@ -28,10 +28,8 @@ PAGE = "turn-log.md"
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """The names that the page defines outside its section on PostgreSQL, with a provider and tools."""
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, Any] = {"provider": Emulated("anthropic.messages", TWO_ROUNDS), "tools": Counting().tools()}
-    for block in blocks(PAGE):
-        if block.language == "python" and block.section != "PostgreSQL":
-            exec(block.text, namespace)
+    given = {"provider": Emulated("anthropic.messages", TWO_ROUNDS), "tools": Counting().tools()}
+    namespace = names_of_page(PAGE, given, without="PostgreSQL")
     yield namespace
     namespace["log"].dispose()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from tests.conformance.pages import DOCS, blocks
+from tests.conformance.pages import DOCS
 from tests.turns.log.shared import TWO_ROUNDS, empty_log
-from tests.turns.playing import Counting, Emulated, Say, call, script
+from tests.turns.playing import Counting, Emulated, Say, call, names_of_page, script
 from toolparity.turns import Agent, Prices
 from toolparity.turns.errors import LogFailed, McpFailed
 from toolparity.turns.execution.tool import Tool
@@ -238,34 +236,13 @@ def test_each_user_reaches_only_their_own_turns_and_does_only_what_the_hook_allo
         assert len(client.get("/turns", headers=admin).json()["turns"]) == 2
 
 
-def test_starlette_is_imported_only_for_the_application() -> None:
-    program = """
-import sys
-sys.modules["starlette"] = None
-from toolparity.normalizer.errors import MissingExtra
-from toolparity.turns import manager
-manager.TurnManager
-try: manager.turns_app
-except MissingExtra as error: print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "turns_app needs starlette" in done.stdout
-    assert "toolparity[server]" in done.stdout
-
-
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """The names that the page defines, with a provider, tools and users."""
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, Any] = {
-        "provider": Emulated("anthropic.messages", TWO_ROUNDS),
-        "tools": Counting().tools(),
-        "users": {"token-a": "ana", "token-b": "ben"},
-        "reviewers": {"ben"},
-    }
-    for block in blocks(PAGE):
-        if block.language == "python":
-            exec(block.text, namespace)
+    given = {"provider": Emulated("anthropic.messages", TWO_ROUNDS), "tools": Counting().tools()}
+    users = {"token-a": "ana", "token-b": "ben"}
+    namespace = names_of_page(PAGE, {**given, "users": users, "reviewers": {"ben"}})
     yield namespace
     namespace["log"].dispose()
 

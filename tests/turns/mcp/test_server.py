@@ -7,16 +7,14 @@ import json
 import logging
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.pages import blocks
 from tests.support.optional import package
-from tests.turns.playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
+from tests.turns.playing import WIRES, Emulated, Say, assert_legal, at_once, call, names_of_page, only, play, script
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.turns import events
@@ -34,7 +32,6 @@ pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 
-PAGE = "mcp.md"
 COMMAND = shlex.join([sys.executable, PROGRAM])
 
 
@@ -225,15 +222,6 @@ async def test_a_tool_with_the_name_of_another_or_an_invalid_schema_is_left_out(
     assert "its parameters are not a JSON schema" in caplog.text
 
 
-def test_turns_without_servers_do_not_import_the_sdk() -> None:
-    program = (
-        "import sys; from toolparity.turns import Agent, McpServer, Tools\n"
-        "def f(): ...\n"
-        "Tools([f]); McpServer('program'); assert not {'mcp', 'mcp_types', 'anyio'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 async def test_a_server_that_cannot_be_used_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program does not get the environment of this one."""
     assert McpServer("https://user:secret@example.com/mcp?key=secret").name == "https://example.com/mcp"
@@ -275,10 +263,7 @@ async def test_more_tools_than_a_provider_accepts_are_left_out_with_a_warning(ca
 @pytest.fixture
 def names() -> dict[str, Any]:
     """The names that the page defines."""
-    namespace: dict[str, Any] = {}
-    for block in blocks(PAGE):
-        exec(compile(block.text, PAGE, "exec", dont_inherit=True), namespace)
-    return namespace
+    return names_of_page("mcp.md")
 
 
 def test_the_page_example_uses_a_function_and_a_server(names: dict[str, Any]) -> None:

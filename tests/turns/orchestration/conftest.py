@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.turns.log.conftest import pytest_pyfunc_call
-from toolparity.turns.backoff import Backoff
+from tests.turns.playing import RecordingSleep
 from toolparity.turns.orchestration import coordinator
 
 __all__ = ["pytest_pyfunc_call", "slept"]
@@ -14,10 +14,6 @@ __all__ = ["pytest_pyfunc_call", "slept"]
 @pytest.fixture(autouse=True)
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits in seconds. Each has its full length, without the random part."""
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr(coordinator, "DEFAULT", Backoff(jitter=lambda: 1.0, sleep=sleep))
-    return waits
+    recording = RecordingSleep()
+    monkeypatch.setattr(coordinator, "DEFAULT", recording.backoff())
+    return recording.slept

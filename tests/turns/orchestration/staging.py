@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from tests.turns import playing
-from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
+from tests.turns.log.shared import Clock
+from tests.turns.playing import LONG, Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.scripts import Script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User
@@ -17,16 +18,10 @@ from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.orchestration.memory import CallMemory
 from toolparity.turns.orchestration.notes import note_of
 
-__all__ = ["Counting"]
+__all__ = ["LONG", "Clock", "Counting"]
 
 _M = TypeVar("_M")
 
-#: Two rounds of calls and an answer.
-LONG = script(
-    [Say("First."), call("look", at=1), call("count", of="ducks")],
-    [call("post", text="x"), call("look", at=2)],
-    [Say("All done.")],
-)
 #: One round with one call, and an answer.
 LOOKED = script([call("look", at=1)], [Say("Done.")])
 
@@ -39,25 +34,6 @@ class Sequenced(Emulated):
 
     def __init__(self, wire: str, played: Script, *, fails: Iterable[int] = (), **more: Any) -> None:
         super().__init__(wire, played, in_order=True, fails={number: RuntimeError("gone") for number in fails}, **more)
-
-
-class Clock:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def passes(self, seconds: float) -> Callable[..., Any]:
-        """A tool that advances the clock."""
-
-        def function(**_: Any) -> str:
-            self.now += seconds
-            return "it took long"
-
-        return function
 
 
 class Ran:
@@ -91,11 +67,7 @@ class Ran:
 
 def directed(coordinator: Coordinator, message: str | None = "Go.") -> list[TurnEvent]:
     """All events of an orchestrated turn, which must end with a text, a result for each call, and a legal history."""
-
-    async def listen() -> list[TurnEvent]:
-        return [event async for event in coordinator.stream(message)]
-
-    events = at_once(listen())
+    events = at_once(playing.play(coordinator, message))
     assert_answered(coordinator)
     return events
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, on_every_wire, script
-from toolparity.normalizer import json_codec
+from tests.turns.playing import WIRES, Counting, Emulated, Fault, SameAnswer, at_once, on_every_wire, script
 from toolparity.normalizer.conversation import (
     Message,
     Request,
@@ -24,7 +23,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.errors import PolicyError
-from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns.orchestration import ContextBuilder, ModelSummarizer, session_of
 from toolparity.turns.orchestration.context import HEAD, Built
 from toolparity.turns.orchestration.memory import RoundMemory, Session, digest, estimated
@@ -255,23 +254,6 @@ def test_a_digest_never_exceeds_its_token_limit(text: str, tokens: int, failed: 
 SHORT = "Round one found the fact."
 
 
-class Writing(Emulated):
-    """A model that answers each request with the same text. ``inputs``: the JSON of its requests."""
-
-    def __init__(self, text: str = SHORT, wire: str = "openai.chat", fault: Fault | None = None) -> None:
-        super().__init__(wire, script([]))
-        self.inputs: list[Any] = []
-        self._round = Round([Say(text)], fault=fault)
-
-    def _chunks(self, body: Any) -> Any:
-        last = read_request(body, self.wire).messages[-1]
-        assert isinstance(last, User)
-        message = words(last)
-        self.inputs.append(json_codec.decode(message))
-        self.script = replace(script([]), rounds=[replace(self._round, ask=message)], tools=[])
-        return super()._chunks(body)
-
-
 def rounds(*texts: str) -> list[Any]:
     made = [round_of(number, text=text) for number, text in enumerate(texts, 1)]
     return session_of([user("Go."), *(message for messages in made for message in messages)]).rounds
@@ -280,7 +262,7 @@ def rounds(*texts: str) -> list[Any]:
 @on_every_wire
 def test_a_model_summarizes_the_older_rounds_of_a_briefing(wire: str) -> None:
     """003, State Management & Context Preservation; 003, Error Handling Strategy: AI summarizes rounds."""
-    writing = Writing(wire=wire)
+    writing = SameAnswer(SHORT, wire=wire)
     built = build(ContextBuilder(600, summarise=ModelSummarizer(writing)), request_of(*CONVERSATION))
     assert words(built.request.messages[2]).count(SHORT) == 3
     assert built.troubles == []
@@ -292,7 +274,7 @@ def test_a_model_summarizes_the_older_rounds_of_a_briefing(wire: str) -> None:
 
 
 def test_a_summary_is_written_once_and_shortened_when_its_share_gets_smaller() -> None:
-    helper = ModelSummarizer(writing := Writing("A long summary of many words " * 10))
+    helper = ModelSummarizer(writing := SameAnswer("A long summary of many words " * 10))
     [round] = rounds(LONG_TEXT)
     assert at_once(helper(round, 10)) == digest(round, 10)  # a share of a few tokens does not need a model
     assert writing.inputs == []
@@ -308,7 +290,7 @@ def test_a_summary_is_written_once_and_shortened_when_its_share_gets_smaller() -
 
 def test_the_summaries_of_a_turn_are_asked_for_once_each() -> None:
     facts = "a long fact. " * 800
-    helper = ModelSummarizer(writing := Writing())
+    helper = ModelSummarizer(writing := SameAnswer(SHORT))
     counting = Counting(look=lambda at: facts, count=lambda of: facts, post=lambda text: facts)
     ran = Ran(counting=counting, context=ContextBuilder(6000, summarise=helper))
     assert ran.coordinator.built is not None
@@ -321,7 +303,7 @@ def test_the_summaries_of_a_turn_are_asked_for_once_each() -> None:
 
 
 def test_a_summarizer_whose_budget_is_used_up_quotes_instead() -> None:
-    helper = ModelSummarizer(writing := Writing(), budget=1)
+    helper = ModelSummarizer(writing := SameAnswer(SHORT), budget=1)
     first, second = rounds(LONG_TEXT, "other")
     assert at_once(helper(first, 100)) == SHORT
     assert helper.used >= estimated(INSTRUCTIONS)
@@ -332,19 +314,20 @@ def test_a_summarizer_whose_budget_is_used_up_quotes_instead() -> None:
 
 
 def test_the_tokens_are_those_that_the_provider_reports() -> None:
-    helper = ModelSummarizer(Writing(wire="anthropic.messages"))
+    helper = ModelSummarizer(SameAnswer(SHORT, wire="anthropic.messages"))
     at_once(helper(rounds(LONG_TEXT)[0], 100))
     assert helper.used not in (0, estimated(INSTRUCTIONS))
 
 
 @pytest.mark.parametrize("failure", ["error", "slow"])
 def test_a_model_that_fails_or_takes_too_long_loses_only_its_texts(failure: str) -> None:
-    class Slow(Writing):
+    class Slow(SameAnswer):
         async def ask(self, body: Any) -> AsyncIterator[Any]:
             await asyncio.sleep(30)
             yield b""
 
-    helper = ModelSummarizer(Slow() if failure == "slow" else Writing(fault=Fault("overloaded")), patience=0.05)
+    model = Slow(SHORT) if failure == "slow" else SameAnswer(SHORT, fault=Fault("overloaded"))
+    helper = ModelSummarizer(model, patience=0.05)
     built = build(ContextBuilder(600, summarise=helper, intent=helper.intent), request_of(*CONVERSATION))
     assert len(built.troubles) == 4  # the intent and three rounds
     assert built.request == build(ContextBuilder(600), request_of(*CONVERSATION)).request
@@ -353,7 +336,7 @@ def test_a_model_that_fails_or_takes_too_long_loses_only_its_texts(failure: str)
 
 def test_a_model_states_the_intent_from_the_messages_and_the_work() -> None:
     intent = "The user wants to know which course has more lessons."
-    helper = ModelSummarizer(writing := Writing(intent))
+    helper = ModelSummarizer(writing := SameAnswer(intent))
     built = build(ContextBuilder(600, intent=helper.intent), request_of(*CONVERSATION))
     assert intent in words(built.request.messages[2])
     [asked] = writing.inputs

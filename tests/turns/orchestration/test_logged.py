@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.pages import blocks
 from tests.turns.log.shared import Dies, Killed, assert_replays, empty_log
-from tests.turns.playing import WIRES, Say, call, only, rows, script
+from tests.turns.playing import WIRES, Say, call, names_of_page, only, rows, script
 from toolparity.turns import sse
 from toolparity.turns.events import RoundStarted
 from toolparity.turns.log import Log
@@ -30,7 +29,7 @@ def fails(**_: Any) -> None:
 @pytest.mark.thorough(keep=2, per="{requests}")
 @pytest.mark.parametrize("requests", [(1,), (1, 2), (1, 2, 3)])
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
+async def test_the_log_of_a_recovered_turn_has_only_valid_blocks_and_shows_its_recoveries_and_uncertainty(
     tmp_path: Path, wire: str, requests: tuple[int, ...]
 ) -> None:
     with Log(empty_log(tmp_path / "turns.db")) as log:
@@ -40,31 +39,21 @@ async def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
             events = [event async for event in coordinator.stream("Go.")]
         await assert_replays(log, recorder.turn or "")
         kept = await log.turn(recorder.turn or "")
+        logged = [row.event for row in (await log.events(kept.id)).events]
+        frames = [frame.decode() async for frame in sse.events(log, kept.id)]
     assert [event.seq for event in events] == list(range(len(events)))
     assert [(b.sequence, b.block_type, b.text_content, b.content) for b in kept.blocks] == rows(events)
     assert kept.state is not None
     assert dump(kept.state) == dump(coordinator.turn.state)
     assert max(event.attempt for event in only(events, RoundStarted)) == len(requests[:2]) + 1
     assert_answered(coordinator)
-
-
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_reader_of_the_log_sees_the_recoveries_and_the_answer_with_its_uncertainty(
-    tmp_path: Path, wire: str
-) -> None:
-    with Log(empty_log(tmp_path / "turns.db")) as log:
-        async with log.record() as recorder:
-            provider = Sequenced(wire, LONG, fails=(1, 2, 3))
-            done = await Coordinator(provider, Counting().tools(), observers=[recorder]).run("Go.")
-        events = [row.event for row in (await log.events(recorder.turn or "")).events]
-        frames = [frame.decode() async for frame in sse.events(log, recorder.turn or "")]
-    assert [note.level for note in done.recoveries] == ["round", "session", "assembled"]
-    assert notes(events, Recovery) == done.recoveries
-    final = notes(events, FinalPhase)[-1]
+    done = coordinator.orchestrated
+    levels = [note.level for note in done.recoveries]
+    assert levels == (["round"] if len(requests) == 1 else ["round", "session", "assembled"])
+    assert notes(logged, Recovery) == done.recoveries
+    final = notes(logged, FinalPhase)[-1]
     assert (final.text, final.uncertainty) == (done.text, done.uncertainty)
-    assert sum("\nevent: noted\n" in frame for frame in frames) == len(names_of_notes(events))
-    assert [frame for frame in frames if '"note":"recovery"' in frame and '"level":"session"' in frame]
+    assert sum("\nevent: noted\n" in frame for frame in frames) == len(names_of_notes(logged))
 
 
 async def test_an_answer_completed_in_another_process_keeps_its_recoveries_and_uncertainty(tmp_path: Path) -> None:
@@ -114,10 +103,7 @@ SEARCHED = script([call("search", course="MCP")], [Say("It is about servers.")])
 
 
 async def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
-    names: dict[str, Any] = {}
-    for block in blocks("orchestration.md"):
-        if block.language == "python":
-            exec(block.text, names)
+    names = names_of_page("orchestration.md")
     provider = Sequenced("openai.chat", SEARCHED)
     done = await names["ask"](provider, "What is MCP about?")
     assert (done.answer, done.level) == ("It is about servers.", "tool")

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from tests.turns.log.shared import empty_log
-from tests.turns.playing import WIRES, Emulated, RecordingObserver, Say, at_once, call, script
+from tests.turns.playing import WIRES, Emulated, RecordingObserver, RecordingSleep, Say, at_once, call, script
 from toolparity.normalizer import json_codec
-from toolparity.turns.backoff import Backoff
 from toolparity.turns.errors import InvalidState
 from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tools import Tools
@@ -32,10 +31,6 @@ from .staging import LONG, LOOKED, Clock, Counting, Sequenced, names_of_notes
 Make = Callable[..., Any]
 
 
-async def _no_wait(seconds: float) -> None:
-    """Wait for nothing."""
-
-
 def recorded(
     make: Make, provider: Any = None, *, whole: bool = True, clock: Any = None, decide: Any = None, observers: Any = ()
 ) -> tuple[bytes, Any]:
@@ -45,7 +40,7 @@ def recorded(
     """
     file = io.BytesIO()
     recorder = record(file, clock=clock) if clock else record(file)
-    options = {"telemetry": recorder.boundary if whole else None, "backoff": Backoff(sleep=_no_wait)}
+    options = {"telemetry": recorder.boundary if whole else None, "backoff": RecordingSleep().backoff()}
     driver = make(provider or Sequenced("openai.chat", LONG), observers=[recorder, *observers], **options)
     outcome = at_once(driver.run("Go."))
     if decide is not None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.pages import DOCS, blocks
+from tests.conformance.pages import DOCS
 from tests.turns.executing import OUTCOMES, asked, texts
-from tests.turns.playing import WIRES, Counting, Emulated, Say, at_once, call, script
+from tests.turns.playing import WIRES, Counting, Emulated, RecordingSleep, Say, at_once, call, names_of_page, script
 from toolparity.cassettes.emulated.provider import EmulatedProvider, scripted
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.turns.backoff import Backoff
 from toolparity.turns.execution.executor import Executor, FinishedCall
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
@@ -62,13 +61,9 @@ def turn_with(
     wire: str, faults: dict[int, ProviderFault], **options: Any
 ) -> tuple[Turn, FaultyProvider, Counting, list[float]]:
     """A turn, its provider and tools, and the seconds of its waits, which take no time."""
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    counting, provider = Counting(), FaultyProvider(Emulated(wire, LOOKED), faults)
-    return Turn(provider, counting.tools(), backoff=Backoff(sleep=sleep), **options), provider, counting, waits
+    recording, counting, provider = RecordingSleep(), Counting(), FaultyProvider(Emulated(wire, LOOKED), faults)
+    turn = Turn(provider, counting.tools(), backoff=recording.backoff(), **options)
+    return turn, provider, counting, recording.slept
 
 
 @pytest.mark.thorough(keep=2, per="{fault}/{number}")
@@ -328,10 +323,7 @@ def test_what_could_not_happen_is_an_error_with_the_problem(make: Callable[[], A
 
 @pytest.mark.page("docs/pages/turn-testing.md")
 def test_the_examples_of_the_page_run() -> None:
-    namespace: dict[str, Any] = {}
-    for block in blocks(PAGE):
-        exec(compile(block.text, PAGE, "exec", dont_inherit=True), namespace)
-    tests = [value for name, value in namespace.items() if name.startswith("test_")]
+    tests = [value for name, value in names_of_page(PAGE).items() if name.startswith("test_")]
     assert len(tests) == 3
     for test in tests:
         test()
