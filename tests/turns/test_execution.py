@@ -19,7 +19,7 @@ from toolparity.turns.execution.tool_results import ToolFailed, failure, rendere
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.turn import Turn
 
-from .executing import asked, raising, raising_later, ran, texts, tool
+from .executing import asked, raising, ran, texts, tool
 from .playing import Emulated, Say, at_once, call, finished, script
 
 # concurrency
@@ -106,14 +106,9 @@ NEST.append(NEST)
 
 _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
     "raises": (raising(KeyError("y")), "raised", "Tool 'bad' failed: KeyError: 'y'"),
-    "raises async": (raising_later(ValueError("no")), "raised", "Tool 'bad' failed: ValueError: no"),
     "fails in its own words": (raising(ToolFailed("File not found: /x")), "failed", "File not found: /x"),
     "exits": (raising(SystemExit(3)), "raised", "Tool 'bad' failed: SystemExit: 3"),
-    "exits async": (raising_later(SystemExit(3)), "raised", "Tool 'bad' failed: SystemExit: 3"),
-    "interrupts": (raising(KeyboardInterrupt()), "raised", "Tool 'bad' failed: KeyboardInterrupt"),
-    "interrupts async": (raising_later(KeyboardInterrupt()), "raised", "Tool 'bad' failed: KeyboardInterrupt"),
     "hangs in its thread": (lambda: threading.Event().wait(), "timeout", "Tool execution timed out after 0.05s."),
-    "returns an object": (object, "unsayable", "The result of tool 'bad' is not JSON-serializable"),
     "returns not a number": (lambda: float("nan"), "unsayable", "NaN and infinity are not JSON"),
     "returns a nest without end": (lambda: NEST, "unsayable", "The result of tool 'bad' is not JSON-serializable"),
     "returns bytes that are no text": (lambda: b"\xff\xfe", "unsayable", "returned 2 bytes that are not UTF-8"),

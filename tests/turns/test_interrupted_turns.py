@@ -23,7 +23,7 @@ from toolparity.turns.testing import FaultyTools, Hang
 from toolparity.turns.turn import Turn
 
 from . import playing
-from .playing import LONG, WIRES, Counting, Emulated, RecordingObserver, Say, Think, at_once, call, script
+from .playing import LONG, WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, script
 
 
 class Killed(BaseException):
@@ -142,11 +142,6 @@ def test_an_invalid_state_is_rejected_with_the_reason(text: bytes, message: str)
 FOLDER = Path(__file__).parent / "states"
 WAITING, OVER = (FOLDER / f"v2_{name}.json" for name in ("waiting", "over"))
 RECORDING = FOLDER / "v1_recording.jsonl"
-PLAYED = script(
-    [Think("Two things."), Say("Let me look."), call("look", city="Ulm"), call("count", of="cats")],
-    [call("look", city="Bonn"), call("post", text="hello"), call("count")],
-    [Say("Done.")],
-)
 
 
 @pytest.mark.parametrize("path", [WAITING, OVER])
@@ -163,19 +158,6 @@ def test_a_state_of_an_earlier_version_can_be_loaded_and_dumped(path: Path, vers
     assert states.load(states.dump(state)) == state
     members = json_codec.text([json_codec.decode(states.dump(state))[name] for name in ("request", "rounds")])
     assert not any(f'"{name}":' in members for name in ("turns", "how", "given"))
-
-
-def test_a_turn_of_an_earlier_version_is_continued() -> None:
-    counting = Counting()
-    tools = counting.tools(post={"approval": True})
-    turn = Turn(Emulated("openai.chat", PLAYED), tools, state=states.load(WAITING.read_bytes()))
-    [waiting] = turn.outcome.waiting
-    turn.decide(waiting.id, False, "not today")
-    outcome = at_once(turn.run())
-    assert (outcome.text, counting.names) == ("Done.", [])
-    playing.assert_legal(turn)
-    before = states.load(OVER.read_bytes())
-    assert [round.tool_results for round in outcome.state.rounds] == [round.tool_results for round in before.rounds]
 
 
 def test_a_recording_of_an_earlier_version_is_replayed() -> None:

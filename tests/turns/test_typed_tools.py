@@ -341,10 +341,10 @@ def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(paramete
     tool = Tool(name="generated", function=function_of(parameters, received))
     schema = tool.parameters or {}
     check_schema("generated", schema)
-    assert set(schema.get("required", ())) == {name for name, (_, optional) in parameters.items() if not optional}
-    arguments = {name: value.json for name, (value, _) in parameters.items()}
+    assert set(schema.get("required", ())) == {name for name, given in parameters.items() if not given.optional}
+    arguments = {name: given.json for name, given in parameters.items()}
     assert problems(schema, arguments) == []
-    expected = {name: value.value for name, (value, _) in parameters.items()}
+    expected = {name: given.value for name, given in parameters.items()}
     for wire in WIRES:
         note(wire)
         received.clear()

@@ -70,14 +70,6 @@ class Order(pydantic.BaseModel):
     due: datetime.date | None = None
 
 
-class Value(NamedTuple):
-    """A type, a value of it, and its JSON."""
-
-    annotation: Any
-    value: Any
-    json: Any
-
-
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 _WHOLE = st.integers(-(2**53), 2**53)
 _FRACTION = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -89,20 +81,15 @@ _BOXES = st.recursive(
 )
 _ITEMS = st.builds(lambda sku, quantity: Item(SKU=sku, quantity=quantity), _TEXT, st.integers(1, 9))
 _LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    *((type, st.from_type(type)) for type in (bool, Unit, Level, Literal["a", "b", 3], datetime.date, uuid.UUID)),
     (int, _WHOLE),
     (float, _FRACTION),
-    (bool, st.booleans()),
     (str, _TEXT),
     (bytes, st.binary(max_size=8)),
-    (Unit, st.sampled_from(Unit)),
-    (Level, st.sampled_from(Level)),
-    (Literal["a", "b", 3], st.sampled_from(["a", "b", 3])),
     (Annotated[int, msgspec.Meta(ge=1, le=9)], st.integers(1, 9)),
     (Annotated[str, "A word."], _TEXT),
-    (datetime.date, st.dates()),
     (datetime.datetime, st.datetimes(timezones=st.none() | st.just(datetime.UTC))),
     (datetime.timedelta, st.timedeltas(datetime.timedelta(0), datetime.timedelta(days=9))),
-    (uuid.UUID, st.uuids()),
     (decimal.Decimal, st.decimals(-1000, 1000, places=2)),
 ]
 _OBJECTS: list[tuple[Any, st.SearchStrategy[Any]]] = [
@@ -147,13 +134,6 @@ def _types(pool: list[tuple[Any, st.SearchStrategy[Any]]]) -> st.SearchStrategy[
 TYPES = _types(_LEAVES + _OBJECTS) | _types(_MODELS)
 
 
-@st.composite
-def typed_values(draw: st.DrawFn) -> Value:
-    annotation, values = draw(TYPES)
-    value = draw(values)
-    return Value(annotation, value, _json(value))
-
-
 def _json(value: Any) -> Any:
     def model(value: Any) -> Any:
         return value.model_dump(mode="json", by_alias=True)
@@ -161,31 +141,41 @@ def _json(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=model))
 
 
+class Parameter(NamedTuple):
+    """Of a function: its type, a value with its JSON, and whether this value is its default."""
+
+    annotation: Any
+    value: Any
+    json: Any
+    optional: bool
+
+
 @st.composite
-def signatures(draw: st.DrawFn) -> dict[str, tuple[Value, bool]]:
-    """Parameters of a function: their values, and whether each has this value as its default."""
+def signatures(draw: st.DrawFn) -> dict[str, Parameter]:
+    """The parameters of a function by name."""
+
+    def parameter() -> Parameter:
+        annotation, values = draw(TYPES)
+        value = draw(values)
+        return Parameter(annotation, value, _json(value), draw(st.booleans()))
+
     names = draw(st.lists(st.sampled_from(["city", "days", "unit", "größe", "_private", "self"]), unique=True))
-    return {name: (draw(typed_values()), draw(st.booleans())) for name in names}
+    return {name: parameter() for name in names}
 
 
-def function_of(parameters: dict[str, tuple[Value, bool]], received: list[dict[str, Any]]) -> Callable[..., str]:
+def function_of(parameters: dict[str, Parameter], received: list[dict[str, Any]]) -> Callable[..., str]:
     """A function with these parameters that keeps what it receives."""
 
     def function(**arguments: Any) -> str:
         received.append(arguments)
         return "ran"
 
-    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=value.annotation,
-                default=value.value if has_default else inspect.Parameter.empty,
-            )
-            for name, (value, has_default) in parameters.items()
-        ]
-    )
+    empty, keyword = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    declared = [
+        inspect.Parameter(name, keyword, annotation=given.annotation, default=given.value if given.optional else empty)
+        for name, given in parameters.items()
+    ]
+    function.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
     return function
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.turns.log.conftest import pytest_pyfunc_call
 from tests.turns.playing import RecordingSleep
 from toolparity.turns.orchestration import coordinator
-
-__all__ = ["pytest_pyfunc_call", "slept"]
 
 
 @pytest.fixture(autouse=True)

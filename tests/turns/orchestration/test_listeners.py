@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.log.shared import assert_replays
 from tests.turns.playing import WIRES, at_once, only, rows
 from toolparity.normalizer.conversation import Request, TextPart, ToolResults, User
 from toolparity.turns import events as turn_events
-from toolparity.turns.log import Log
 from toolparity.turns.machine.state import TurnState
 from toolparity.turns.orchestration import (
     Add,
@@ -34,7 +31,7 @@ from toolparity.turns.orchestration import (
 )
 from toolparity.turns.orchestration.steering import NOTE
 
-from .staging import LONG, LOOKED, Counting, Ran, Sequenced, notes
+from .staging import LOOKED, Counting, Ran, notes
 
 pytestmark = pytest.mark.thorough(keep=3)
 
@@ -225,34 +222,6 @@ def test_the_answer_can_be_changed_and_extended(wire: str, decision: Any, text: 
     last = only(ran.events, turn_events.TurnComplete)[-1]
     texts = [row[2] for row in rows(ran.events) if row[1] == "text"]
     assert {ran.done.answer, ran.done.outcome.text, last.text, texts[-1], final_phase.text} == {text}
-
-
-async def test_the_log_contains_what_the_listeners_decided(tmp_path: Path) -> None:
-    """Its rows and its recording, from which the turn is replayed and repeated."""
-
-    def change(phase: Phase, state: TurnState) -> Any:
-        if isinstance(phase, ToolExecutionPhase) and phase.round == 1:
-            return Change(arguments={phase.calls[0][0]: {"at": 7}})
-        if isinstance(phase, SynthesisPhase) and phase.round == 1:
-            return Change(results={phase.found[0]: "[redacted]"})
-        return Add("No warranty.") if isinstance(phase, FinalPhase) else None
-
-    listeners = [change, when(SynthesisPhase, Add("Be short.")), when(ToolExecutionPhase, Veto("not now"), 2)]
-
-    def made(provider: Any, **options: Any) -> Coordinator:
-        return Coordinator(provider, Counting().tools(), listeners=listeners, **options)
-
-    with Log(tmp_path / "turns.db") as log:
-        async with log.record() as recorder:
-            await made(Sequenced("anthropic.messages", LONG), observers=[recorder]).run("Go.")
-        events = (await assert_replays(log, recorder.turn or "")).events
-        recording = await log.recording(recorder.turn or "")
-    contents = [row[3] for row in rows(events) if row[1] in ("tool_use", "tool_result")]
-    assert [content.get("input") for content in contents[:2]] == [{"at": 7}, {"of": "ducks"}]
-    results = [content["content"] for content in contents if "content" in content]
-    assert results == ["[redacted]", "count ran", *["This call was not executed: not now."] * 2]
-    assert only(events, turn_events.TurnComplete)[-1].text == "All done.\n\nNo warranty."
-    assert (await rerun(recording, made)).difference is None
 
 
 def test_several_listeners_decide_in_their_order_and_one_that_fails_counts_as_silent() -> None:

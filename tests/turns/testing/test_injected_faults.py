@@ -57,13 +57,10 @@ ENDINGS: dict[str, set[str]] = {
 }
 
 
-def turn_with(
-    wire: str, faults: dict[int, ProviderFault], **options: Any
-) -> tuple[Turn, FaultyProvider, Counting, list[float]]:
-    """A turn, its provider and tools, and the seconds of its waits, which take no time."""
-    recording, counting, provider = RecordingSleep(), Counting(), FaultyProvider(Emulated(wire, LOOKED), faults)
-    turn = Turn(provider, counting.tools(), backoff=recording.backoff(), **options)
-    return turn, provider, counting, recording.slept
+def turn_with(wire: str, faults: dict[int, ProviderFault], **options: Any) -> tuple[Turn, FaultyProvider, Counting]:
+    """A turn, its provider and its tools. It waits for no time."""
+    counting, provider = Counting(), FaultyProvider(Emulated(wire, LOOKED), faults)
+    return Turn(provider, counting.tools(), backoff=RecordingSleep().backoff(), **options), provider, counting
 
 
 @pytest.mark.thorough(keep=2, per="{fault}/{number}")
@@ -72,7 +69,7 @@ def turn_with(
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_fault_of_the_provider_ends_the_turn_as_it_must(wire: str, fault: str, number: int) -> None:
     faults = {number: PROVIDER_FAULTS[fault]}
-    turn, provider, counting, _ = turn_with(wire, faults, seconds=1 if fault == "hangs" else 30)
+    turn, provider, counting = turn_with(wire, faults, seconds=1 if fault == "hangs" else 30)
     outcome = at_once(turn.run("Go."))
     assert list(ENDINGS) == list(PROVIDER_FAULTS)
     endings = ENDINGS[fault]
@@ -144,12 +141,6 @@ def test_a_faulty_provider_is_described_like_the_one_in_it() -> None:
     provider = FaultyProvider(inner := Described("openai.chat", LOOKED), {})
     for name in ("wire", "name", "model", "address", "call_limit"):
         assert getattr(provider, name) == getattr(inner, name)
-
-
-def test_a_status_demands_a_wait() -> None:
-    turn, _, _, waits = turn_with("openai.chat", {1: Status(429, retry_after=7)})
-    at_once(turn.run("Go."))
-    assert waits == [7]
 
 
 def test_a_custom_fault_is_an_object_with_one_method() -> None:

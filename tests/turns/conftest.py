@@ -1,4 +1,4 @@
-"""Databases for the tests of the turn log: each test runs on SQLite and on PostgreSQL."""
+"""Tests that are coroutines, and databases for the tests of the turn log: each runs on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
