@@ -13,6 +13,7 @@ from sqlalchemy import URL
 
 from tests.support import postgres as servers
 from tests.turns.log.shared import Clock, empty_log
+from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.turns.log import Log
 
 #: Seconds after which an asynchronous test hangs: no test takes as long.
@@ -27,6 +28,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), HANGS))
     return True
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    """The emulated providers, which play every script."""
+    with running() as up:
+        yield up
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ from toolparity.turns import Executor, Fallback, NarratingProvider, Narrator, To
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidTool, TurnMisused
 from toolparity.turns.events import CallStarted, Noted, ResultNeeded, TurnFailed
-from toolparity.turns.narration.acknowledge import hints_of
 from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import Breakers, Coordinator
 from toolparity.turns.testing import TOOL_FAULTS, FaultyTools
@@ -150,19 +149,6 @@ def test_a_late_acknowledgement_is_not_reported_in_the_next_round(late: bool) ->
     at_once(playing.play(turn, react=react))
     assert texts == ([] if late else [(1, "I look.")])
     assert turn.outcome.text == "All done."
-
-
-def test_an_acknowledgement_precedes_all_calls() -> None:
-    def hints(calls: Any, tools: Any) -> str:
-        return "Sure: " + " and ".join(hints_of(calls, tools))
-
-    tools = Counting().tools(look={"waiting_hint": "looking"}, count={"waiting_hint": "counting"})
-    events = at_once(playing.play(Turn(Emulated("openai.chat", playing.LONG), tools, acknowledge=hints)))
-    (first, second) = only(events, turn_events.Acknowledged)
-    assert (first.text, first.spoken) == ("First.", True)  # the model's own text beside its calls
-    assert (second.text, second.spoken) == ("Sure: looking", False)
-    known, started = only(events, turn_events.CallsKnown)[0], only(events, CallStarted)[0]
-    assert known.seq < first.seq < started.seq
 
 
 TEXT = "org-1234 exceeded its quota, see https://billing.example"

@@ -185,6 +185,8 @@ def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None
     [answer] = narrator.inputs
     assert [result["toolName"] for result in answer["toolResults"]] == ["crm.open_invoices", "crm.list_appointments"]
     assert "This failed: checking your billing." in answer["contextHint"]
+    assert "the billing service is down" in answer["toolResults"][0]["error"]
+    assert turn.outcome.text == ANSWER
 
 
 @pytest.mark.parametrize("options", [{}, {"limit": 2}, {"limit": None}])
@@ -250,24 +252,14 @@ def test_an_answer_that_is_not_only_about_the_results_is_the_first_models(
     assert turn.outcome.text == text
 
 
-@pytest.mark.parametrize(
-    ("invoices", "options", "error", "hint"),
-    [
-        (broken, {}, "the billing service is down", "This failed: checking your billing."),
-        (lambda: [{}], {"limit": 1}, "not executed", ""),
-    ],
-)
-def test_a_failed_or_dropped_call_does_not_affect_the_narration_of_the_others(
-    invoices: Any, options: Any, error: str, hint: str
-) -> None:
-    """002, Considerations: error handling, and limits."""
-    narrator, offered = narrating(), tools(invoices)
-    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered, **options)
+def test_a_dropped_call_does_not_affect_the_narration_of_the_others() -> None:
+    """002, Considerations: limits."""
+    narrator, offered = narrating(), tools()
+    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered, limit=1)
     at_once(play(turn))
     first, second = narrator.inputs[-1]["toolResults"]
     assert first["result"] == APPOINTMENTS
-    assert error in second["error"]
-    assert hint in narrator.inputs[-1]["contextHint"]
+    assert "not executed" in second["error"]
     assert turn.outcome.text == ANSWER
 
 

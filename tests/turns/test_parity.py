@@ -4,14 +4,14 @@ same termination.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
 from toolparity import normalize
-from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
@@ -131,12 +131,6 @@ def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None
     for wire in WIRES:
         assert recorded(id, wire) == expected, wire
     assert ended(expected)[0] in ("turn_complete", "turn_failed")
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[Servers]:
-    with running() as up:
-        yield up
 
 
 def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Skeleton:

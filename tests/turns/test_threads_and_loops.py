@@ -9,11 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.cassettes.emulated.servers import Servers
 from toolparity.turns import Agent, Tool
 from toolparity.turns.errors import TurnMisused
 from toolparity.turns.execution.executor import Executor, FinishedCall
@@ -62,12 +61,6 @@ def test_run_sync_in_a_running_event_loop_says_what_to_do(recwarn: pytest.Warnin
     with pytest.raises(TurnMisused, match=r"await run\(\) instead"):
         asyncio.run(main())
     assert not [each for each in recwarn if "never awaited" in str(each.message)]
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[Servers]:
-    with running() as up:
-        yield up
 
 
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages"])

@@ -163,7 +163,6 @@ def listing(id: Any, cursor: str | None) -> None:
         "same-cursor": {"tools": TOOLS, "nextCursor": "again"},
         "pages": {"tools": TOOLS[:1], "nextCursor": str(next(COUNTER))},
         "many": {"tools": [{**look, "name": f"look_{number}"} for number in range(300)]},
-        "unusual-names": {"tools": [{**look, "name": name} for name in ("admin.tools/list", "naïve", "x" * 100)]},
     }
     send(id=id, result=pages.get(MODE, {"tools": TOOLS}))
 

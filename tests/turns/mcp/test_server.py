@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -87,16 +86,6 @@ async def test_a_turn_on_every_wire_accepts_images_and_restores_adapted_argument
     assert fail.is_error
     assert turn.outcome.text == "Done."
     assert_legal(turn, wires=[wire])
-
-
-async def test_names_that_a_wire_refuses_get_aliases() -> None:
-    async with serving("unusual-names") as server:
-        provider = Emulated("anthropic.messages", script([call("x")], [Say("Done.")], tools=("x",)))
-        turn = Turn(provider, [server])
-        assert (await turn.run("Go.")).text == "Done."
-        declared = [tool["name"] for tool in provider.bodies[0]["tools"]]
-        assert "admin.tools/list" in turn.tools
-    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", alias) for alias in declared)
 
 
 async def test_calls_need_approval_unless_the_server_states_that_nothing_is_destroyed() -> None:
