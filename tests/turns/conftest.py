@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import URL
 
-from tests.support import postgres as servers
+from tests.support import postgres as postgres_servers
 from tests.turns.log.shared import Clock, empty_log
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.turns.log import Log
@@ -40,21 +40,21 @@ def servers() -> Iterator[Servers]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[URL]:
     """The URL of a running PostgreSQL server."""
-    with servers.server() as url:
+    with postgres_servers.server() as url:
         yield url
 
 
 @pytest.fixture
 def postgres_database(postgres: URL) -> Iterator[URL]:
     """The URL of an empty PostgreSQL database."""
-    with servers.database(postgres) as database_url:
+    with postgres_servers.database(postgres) as database_url:
         yield database_url
 
 
 @pytest.fixture(scope="session")
 def _migrated(postgres: URL) -> Iterator[str]:
     """The name of a PostgreSQL database with the tables of an empty log."""
-    with servers.database(postgres) as url:
+    with postgres_servers.database(postgres) as url:
         with Log(url):
             pass
         yield url.database or ""
@@ -62,7 +62,7 @@ def _migrated(postgres: URL) -> Iterator[str]:
 
 @pytest.fixture
 def _migrated_postgres_database(postgres: URL, _migrated: str) -> Iterator[URL]:
-    with servers.database(postgres, _migrated) as database_url:
+    with postgres_servers.database(postgres, _migrated) as database_url:
         yield database_url
 
 
