@@ -106,7 +106,7 @@ class SameAnswer(Emulated):
     """A model that answers each request with the same text. ``inputs``: the JSON of the last message of each."""
 
     def __init__(self, text: str, wire: str = "openai.chat", *, thought: str = "", fault: Fault | None = None) -> None:
-        parts = [*([Think(thought)] if thought else []), Say(text)]
+        parts: list[Part] = [*([Think(thought)] if thought else []), Say(text)]
         super().__init__(wire, script(Round(parts, fault=fault), tools=()))
 
     @property

@@ -119,7 +119,7 @@ def test_an_orchestrated_turn_simplifies_only_after_all_retries_and_another_wait
     recording_sleep = RecordingSleep()
     provider = Emulated("openai.chat", TWO, fails={number: BusyError(retry_after="3") for number in range(3)})
     coordinator = Coordinator(provider, Counting().tools(), backoff=recording_sleep.backoff(attempts=3))
-    events = at_once(playing.play(coordinator))  # type: ignore[arg-type]
+    events = at_once(playing.play(coordinator))
     notes = [note.note for note in only(events, turn_events.Noted) if note.note in ("retry", "recovery")]
     assert (notes, recording_sleep.slept) == (["retry", "retry", "recovery"], [3.0, 3.0, 3.0])
     assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == ("Done.", "round")

@@ -80,8 +80,9 @@ _BOXES = st.recursive(
     max_leaves=3,
 )
 _ITEMS = st.builds(lambda sku, quantity: Item(SKU=sku, quantity=quantity), _TEXT, st.integers(1, 9))
+_RESOLVED: tuple[Any, ...] = (bool, Unit, Level, Literal["a", "b", 3], datetime.date, uuid.UUID)
 _LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
-    *((type, st.from_type(type)) for type in (bool, Unit, Level, Literal["a", "b", 3], datetime.date, uuid.UUID)),
+    *((type, st.from_type(type)) for type in _RESOLVED),
     (int, _WHOLE),
     (float, _FRACTION),
     (str, _TEXT),
