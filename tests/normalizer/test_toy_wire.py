@@ -18,41 +18,25 @@ from typing import Any
 import pytest
 
 from tests.reports.test_html import data_of
-from tests.support.decoding import codes, feed, triples
-from toolparity import answer, check_request, normalize, read_request, select, write_request
+from tests.support.decoding import codes, triples
+from toolparity import check_request, normalize
 from toolparity.conformance.oracle import facts
-from toolparity.conformance.oracle.settings import is_comparable
-from toolparity.conformance.oracle.words import unknown_words
 from toolparity.normalizer.errors import AmbiguousBody, UnknownWire
 from toolparity.normalizer.wires import registry
 from toolparity.normalizer.wires.model_owners import vendor_of
-from toolparity.turns.clients import client
 
 pytestmark = pytest.mark.service("normalizer/wires/registry.py", "tests/normalizer/toy_wire", "cassettes/surfaces.py")
 
 SCENARIOS = ("single-call", "two-rounds", "error-rate-limit")
-BODY: dict[str, Any] = {
-    "toy_reply": "r1",
-    "model": "toy-1",
-    "steps": [{"text": "Let me see."}, {"fn": "weather", "ref": "c1", "args": '{"city":"Porto"}'}],
-    "end": "calls",
-    "spent": {"in": 5, "out": 7},
-}
+CALL = {"fn": "weather", "ref": "c1", "args": '{"city":"Porto"}'}
+BODY: dict[str, Any] = {"toy_reply": "r1", "model": "toy-1", "steps": [{"text": "So."}, CALL], "end": "calls"}
 EVENTS = (
-    {"toy_event": "begin", "id": "r1", "model": "toy-1"},
-    {"toy_event": "text", "add": "Let me "},
-    {"toy_event": "text", "add": "see."},
-    {"toy_event": "call", "fn": "weather", "ref": "c1"},
-    {"toy_event": "args", "add": '{"city":'},
-    {"toy_event": "args", "add": '"Porto"}'},
-    {"toy_event": "end", "why": "calls", "spent": {"in": 5, "out": 7}},
+    {"toy_event": "begin", "toy_reply": "r1", "model": "toy-1"},
+    *({"toy_event": "step", "step": step} for step in BODY["steps"]),
+    {"toy_event": "end", "end": "calls"},
 )
 STREAM = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in EVENTS)
-REQUEST: dict[str, Any] = {
-    "model": "toy-1",
-    "entries": [{"by": "user", "text": "What is the weather in Porto?"}],
-    "functions": [{"fn": "weather", "about": "The weather of a city.", "takes": {"type": "object"}}],
-}
+REQUEST = {"entries": [{"by": "model", "steps": [CALL]}], "functions": [{"fn": "other"}]}
 
 
 @pytest.fixture(scope="module")
@@ -89,130 +73,20 @@ def _forget() -> None:
     registry._specs.pop("toy.chat", None)
 
 
-#: What an interpreter does where the toy wire is installed, step by step. It prints what each step gave, as JSON.
-PROGRAM = """
-import asyncio, json, sys
-from click.testing import CliRunner
-from toolparity import normalize
-
-scenarios, page, results = json.loads(sys.argv[1]), "page.html", "run.json"
-given = {}
-
-def command(name, *arguments):
-    ended = CliRunner().invoke(main, arguments)
-    given[name] = {"code": ended.exit_code, "out": ended.stdout, "err": f"{ended.stderr}{ended.exception or ''}"}
-
-normalize(b'{"choices": []}', "openai.chat")
-given["loaded"] = [name for name in sys.modules if name.startswith(("toy_wire", "importlib.metadata"))]
-
-from toolparity.cassettes.emulated.servers import running
-from toolparity.cassettes.scripts import scripts
-from toolparity.cassettes.surfaces import SURFACES
-from toolparity.cli import main
-from toolparity.turns import Tool, Turn
-from toolparity.turns.clients import client
-
-command("record", "record", *scenarios, "--emulated", "--wire", "toy.chat", "--into", "toy_wire/recorded")
-command("verify", "cassettes", "verify", "--library", "toy_wire/recorded")
-command("normalize", "normalize", "toy_wire/recorded")
-command("audit", "audit", "toy_wire/recorded", "--json")
-chosen = [option for id in scenarios for option in ("--scenario", id)]
-outputs = ("--json", results, "--html", page)
-command("check", "check", "--wire", "toy.chat", "--unreleased", "--once", "--jobs", "1", *chosen, *outputs)
-command("report", "report", results, "--markdown", "-")
-
-script = scripts()["single-call"]
-call = script.rounds[0].calls[0]
-[offer] = script.tools
-tools = [Tool(name=offer.name, function=lambda **arguments: call.result, parameters=offer.parameters)]
-
-async def turn():
-    with running() as servers:
-        base_url = servers.base(SURFACES["toy.chat"])
-        async with client("toy.chat", "toy-1", base_url=base_url, api_key="any") as provider:
-            outcome = await Turn(provider, tools).run(script.ask)
-    return [outcome.text, script.rounds[-1].parts[-1].text]
-
-given["turn"] = asyncio.run(turn())
-print(json.dumps(given))
-"""
-
-
-@pytest.fixture(scope="module")
-def given(site: Path) -> dict[str, Any]:
-    """The results of the steps of the program."""
-    path = os.pathsep.join((str(site), os.environ.get("PYTHONPATH", "")))
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(SCENARIOS)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=site,
-    )
-    assert ended.returncode == 0, ended.stderr + ended.stdout
-    steps: dict[str, Any] = json.loads(ended.stdout)
-    return steps
-
-
-def printed(given: dict[str, Any], name: str) -> str:
-    """The standard output of a command, which must end with 0."""
-    assert given[name]["code"] == 0, given[name]
-    return str(given[name]["out"])
-
-
-def test_it_is_listed_beside_the_built_in_wires(toy: Any) -> None:
-    assert registry.names() == [*registry.WIRES, "toy.chat"]
+def test_it_is_listed_decoded_and_detected_beside_the_built_in_wires(toy: Any) -> None:
+    assert registry.names() == [*registry.WIRES, toy]
     assert registry.spec(toy).owner == vendor_of("toy-2") == "toy"
-    assert not registry.spec(toy).has_part("proto")
-
-
-def test_without_the_distribution_the_name_is_unknown() -> None:
-    with pytest.raises(UnknownWire, match=r"unknown wire: 'toy\.chat'"):
-        normalize(b"{}", "toy.chat")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_bodies_and_streams_are_decoded_named_or_detected(toy: Any, named: bool) -> None:
-    name = toy if named else None
-    for body in (BODY, json.dumps(BODY), json.dumps(BODY).encode(), STREAM):
-        response = normalize(body, name, request=REQUEST)
-        assert (response.wire, response.text, response.complete) == ("toy.chat", "Let me see.", True)
-        assert triples(response) == [("c1", "weather", {"city": "Porto"})]
-        assert response.usage is not None
-        assert response.usage.output_tokens == 7
-        assert codes(response) in (["arguments-reencoded"], ["stream-body"], [])
-    bytewise = [STREAM[at : at + 1] for at in range(len(STREAM))]
-    response, _ = feed(name, bytewise, request={**REQUEST, "functions": [{"fn": "other"}]})
-    assert (response.choices, codes(response)) == (normalize(BODY, toy).choices, ["unknown-tool"])
-
-
-def test_the_laws_have_the_facts_of_its_oracle_and_errors_name_it(toy: Any) -> None:
-    assert (facts(toy).strict, is_comparable("parallel calls", {}, toy)) == (False, False)
-    assert list(unknown_words({"messages": [{"by": "user"}, {"by": "robot"}]}, toy)) == ['by "robot"']
+    for given in (BODY, json.dumps(BODY), STREAM):
+        for name in (toy, None):
+            response = normalize(given, name, request=REQUEST)
+            assert (response.wire, response.text, response.complete) == (toy, "So.", True)
+            assert triples(response) == [("c1", "weather", {"city": "Porto"})]
+            assert "unknown-tool" in codes(response)
+    assert [violation.rule for violation in check_request(REQUEST, toy)] == ["results-follow"]
+    assert facts(toy).strict is False
     with pytest.raises(AmbiguousBody) as caught:
         normalize(b'{"error": {"message": "no"}}')
-    assert caught.value.candidates[-1] == "toy.chat"
-
-
-@pytest.mark.parametrize("other", registry.WIRES)
-def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
-    request = read_request(REQUEST, toy)
-    response = normalize(BODY, toy)
-    request.messages.extend(answer(response, select(response), {"c1": "sunny"}))
-    encoded = write_request(request)
-    assert encoded.losses == []
-    assert check_request(encoded.body, toy) == []
-    assert encoded.body["entries"][1:] == [
-        {"by": "model", "steps": BODY["steps"]},
-        {"by": "tool", "ref": "c1", "output": "sunny"},
-    ]
-    there = write_request(request, other)
-    assert check_request(there.body, other) == []
-    back = write_request(read_request(there.body, other), toy)
-    assert back.body["entries"] == encoded.body["entries"]
-    del encoded.body["entries"][2]
-    assert [violation.rule for violation in check_request(encoded.body, toy)] == ["results-follow"]
+    assert caught.value.candidates[-1] == toy
 
 
 @pytest.mark.parametrize(
@@ -222,7 +96,7 @@ def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
         ("toy_wire.spec:SPEC", r"the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'"),
     ],
 )
-def test_a_broken_registration_is_named(
+def test_a_broken_registration_and_a_part_that_is_missing_are_named(
     toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
 ) -> None:
     _install(tmp_path, "toy-broken", f"toy.broken = {entry}\nopenai.chat = nothing\n")
@@ -231,35 +105,74 @@ def test_a_broken_registration_is_named(
     assert registry.spec("openai.chat").owner == "openai"
     with pytest.raises(UnknownWire, match=reason):
         registry.spec("toy.broken")
-
-
-def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
+    assert not registry.spec(toy).has_part("proto")
     with pytest.raises(UnknownWire, match=r"no narration: there is no module toy_wire\.narration"):
         registry.spec(toy).part("narration", home="toolparity.turns")
-    assert client(toy, base_url="http://127.0.0.1:9", api_key="any").name == "toy"
 
 
-def test_commands_and_turns_use_it_and_a_built_in_wire_does_not_load_it(site: Path, given: dict[str, Any]) -> None:
-    assert given["loaded"] == []
-    text, expected = given["turn"]
-    assert text == expected
-    printed(given, "record")
+def test_without_the_distribution_the_name_is_unknown() -> None:
+    with pytest.raises(UnknownWire, match=r"unknown wire: 'toy\.chat'"):
+        normalize(b"{}", "toy.chat")  # type: ignore[arg-type]
+
+
+#: What an interpreter does where the toy wire is installed. It prints what was loaded before, and its turn's text.
+PROGRAM = """
+import asyncio, json, sys
+from click.testing import CliRunner
+from toolparity import normalize
+
+def run(*arguments):
+    ended = CliRunner().invoke(main, arguments)
+    assert ended.exit_code == 0, (ended.output, ended.exception)
+    return ended.stdout
+
+normalize(b'{"choices": []}', "openai.chat")
+loaded = [name for name in sys.modules if name.startswith(("toy_wire", "importlib.metadata"))]
+
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cli import main
+from toolparity.turns import Tool, Turn
+from toolparity.turns.clients import client
+
+scenarios, folder = sys.argv[1:], "toy_wire/recorded"
+chosen = [option for id in scenarios for option in ("--scenario", id)]
+outputs = ("--json", "run.json", "--html", "page.html")
+run("record", *scenarios, "--emulated", "--wire", "toy.chat", "--into", folder)
+run("cassettes", "verify", "--library", folder)
+run("check", "--wire", "toy.chat", "--unreleased", "--once", "--jobs", "1", *chosen, *outputs)
+printed = [run("normalize", folder), run("audit", folder, "--json"), run("report", "run.json", "--markdown", "-")]
+tools = [Tool(name="get_weather", function=lambda **arguments: "sunny", parameters={"type": "object"})]
+
+async def turn(ask):
+    with running() as servers:
+        base_url = servers.base(SURFACES["toy.chat"])
+        async with client("toy.chat", "toy-1", base_url=base_url, api_key="any") as provider:
+            return (await Turn(provider, tools).run(ask)).text
+
+from toolparity.cassettes.scripts import scripts
+script = scripts()["single-call"]
+print(json.dumps([loaded, asyncio.run(turn(script.ask)), script.rounds[-1].parts[-1].text, *printed]))
+"""
+
+
+def test_commands_and_turns_use_it_and_a_built_in_wire_does_not_load_it(site: Path) -> None:
+    path = os.pathsep.join((str(site), os.environ.get("PYTHONPATH", "")))
+    command = [sys.executable, "-c", PROGRAM, *SCENARIOS]
+    ended = subprocess.run(
+        command, check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, cwd=site
+    )
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    loaded, text, expected, lines, audit, report = json.loads(ended.stdout)
+    assert (loaded, text) == ([], expected)
     names = sorted(path.name for path in (site / "toy_wire" / "recorded").rglob("*.yaml"))
     assert names == sorted(f"{id}{mode}.yaml" for id in SCENARIOS for mode in ("", ".stream"))
-    printed(given, "verify")
-    lines = printed(given, "normalize").splitlines()
-    assert {json.loads(line)["wire"] for line in lines} == {"toy.chat"}
-    audit = json.loads(printed(given, "audit"))
-    assert list(audit["wires"]) == ["toy.chat"]
-    assert audit["wires"]["toy.chat"]["undecoded"] == 0
-
-
-def test_the_suite_checks_it_and_reports_it(site: Path, given: dict[str, Any]) -> None:
-    printed(given, "check")
+    assert {json.loads(line)["wire"] for line in lines.splitlines()} == {"toy.chat"}
+    assert {wire: counts["undecoded"] for wire, counts in json.loads(audit)["wires"].items()} == {"toy.chat": 0}
     results = json.loads((site / "run.json").read_bytes())["results"]
     verdicts = [verdict for result in results for verdict in result["verdicts"]]
     assert {verdict["outcome"] for verdict in verdicts} == {"pass"}
     laws = {name for verdict in verdicts for name in verdict.values()}
     assert {"conservation", "stream-parity", "any-split", "answered", "replay", "handoff", "usage"} <= laws
     assert "toy.chat" in json.dumps(data_of((site / "page.html").read_text()))
-    assert "through `toy-wire 1.0`" in printed(given, "report")
+    assert "through `toy-wire 1.0`" in report

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from toolparity.normalizer.decoder import normalize
 from toolparity.normalizer.wires.registry import wire_name
 from toolparity.turns.clients import SdkClient
 
-from .sdk import AsyncClient, ToyError
+from .sdk import ToyClient
 
 
 class Client(SdkClient):
@@ -18,12 +18,11 @@ class Client(SdkClient):
     wire = wire_name("toy.chat")
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
-        """Send one request and yield the events of its reply."""
-        try:
-            async for event in self._sdk().events({"stream": True, **body}):
-                yield event
-        except ToyError as error:
-            yield normalize(error.body, self.wire, provider=self.name, request=body, status=error.status)
+        for event in await asyncio.to_thread(list, self._sdk().ask({"stream": True, **body})):
+            yield event
 
-    def _create(self, options: dict[str, Any]) -> AsyncClient:
-        return AsyncClient(**options)
+    def _create(self, options: dict[str, Any]) -> ToyClient:
+        return ToyClient(**options)
+
+    async def _close(self, created: ToyClient) -> None:
+        created.close()

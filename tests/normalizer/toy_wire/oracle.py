@@ -15,13 +15,11 @@ excerpt = json_excerpt
 
 
 def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
-    """Return the request that sends a user message and declares tools."""
     functions = [{"fn": tool.name, "about": tool.description, "takes": tool.parameters} for tool in tools]
     return {"model": model, "entries": [{"by": "user", "text": ask}], "functions": functions, "stream": stream}
 
 
 def items(body: Json) -> Iterator[RequestItem]:
-    """Yield the calls and the tool results of a request."""
     for entry in body["entries"]:
         for step in entry.get("steps", ()):
             if "fn" in step:
@@ -31,33 +29,26 @@ def items(body: Json) -> Iterator[RequestItem]:
 
 
 def texts(body: Any, role: str) -> Iterator[str]:
-    """Yield the texts of a role in a request."""
     for entry in body["entries"]:
         if entry["by"] == {"user": "user", "assistant": "model"}[role]:
             yield from (part["text"] for part in entry.get("steps", [entry]) if "text" in part)
 
 
-def failed_results(body: Json) -> set[str]:
-    """Return the call ids of the failed results."""
-    return {entry["ref"] for entry in body["entries"] if entry.get("failed")}
+def failed_results(body: Json) -> None:
+    """The wire does not mark the results of calls that failed."""
 
 
 def usage(exchange: SubjectExchange) -> dict[str, int] | None:
-    """Return the token counts of a response."""
-    for value in json_values(exchange):
-        if "spent" in value:
-            return {"input_tokens": value["spent"]["in"], "output_tokens": value["spent"]["out"]}
-    return None
+    spent = [value["spent"] for value in json_values(exchange) if "spent" in value]
+    return {"input_tokens": spent[0]["in"], "output_tokens": spent[0]["out"]} if spent else None
 
 
 def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
-    """Yield the ids of the calls, which the next request must contain."""
     for value in json_values(exchange):
-        for step in (value, *value.get("steps", ())):
+        for step in (value.get("step", {}), *value.get("steps", ())):
             if "ref" in step:
                 yield "call id", step["ref"]
 
 
 def finishes(piece: bytes) -> bool:
-    """Return whether a piece of a stream is its end event."""
     return b'"end"' in piece

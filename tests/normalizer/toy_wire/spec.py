@@ -10,14 +10,14 @@ from toolparity.normalizer.wires.registry import Shape, WireSpec
 
 
 def shape(body: dict[str, Any]) -> Shape | None:
-    if "toy_reply" in body:
-        return Shape(body=True, whole=True, marked=True)
-    return Shape(event=True, marked=True) if "toy_event" in body else None
+    if "toy_event" in body:
+        return Shape(event=True, marked=True)
+    return Shape(body=True, whole=True, marked=True) if "toy_reply" in body else None
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
     kind = event["toy_event"]
-    return Boundary(event.get("id"), begins=kind == "begin", ends=kind == "end")
+    return Boundary(event.get("toy_reply"), begins=kind == "begin", ends=kind == "end")
 
 
 def declared(request: dict[str, Any]) -> Declared:
