@@ -297,13 +297,6 @@ def test_a_closing_tag_is_not_restored_if_more_is_missing_or_if_it_is_there(dial
     assert "</tool:f>" not in response.calls[0].arguments_text
 
 
-@pytest.mark.parametrize("dialect", ["qwen-coder", None])
-def test_TEXT_31_a_call_without_its_opening_tag_is_read(dialect: str | None) -> None:
-    text = "<function=g>\n<parameter=b>\nx\n</parameter>\n</function>\n</tool_call>"
-    assert shapes(read(text, dialect)) == [G]
-    assert shapes(read(f"{text}\n<function=f></function>", dialect)) == [G, EMPTY]
-
-
 def test_thinking_that_the_prompt_opened_or_that_ends_twice_is_reasoning() -> None:
     response = read("I call <tool:f></tool:f> now.</think>On it.<tool:g></tool:g>", "tool-xml", thinking=True)
     assert [type(block).__name__ for block in response.choices[0].blocks] == ["Reasoning", "Text", "ToolCall"]

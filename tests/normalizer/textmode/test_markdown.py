@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
-from tests.normalizer.textmode.texts import scanned
 from tests.support.decoding import codes, shapes
 from tests.support.events import chat_body
 from toolparity import Response, normalize, select
@@ -70,11 +67,3 @@ def test_a_call_beside_code_is_read() -> None:
     assert "markup-in-code" in codes(fenced)
     quoted = read(f"{ONE}\nas in `so: {LINE}`", limit=None)
     assert [(call.status, call.arguments) for call in quoted.calls] == [("complete", {"x": "a"}), ("invalid", None)]
-
-
-@pytest.mark.parametrize("case", [*EXAMPLES, *CALLS])
-def test_a_text_with_code_gives_the_same_steps_wherever_it_is_cut(case: str) -> None:
-    text = {**EXAMPLES, **CALLS}[case]
-    whole = scanned("tool-xml", [text])[0]
-    for at in range(1, len(text)):
-        assert scanned("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from tests.conformance.pages import DOCS, blocks
 from tests.normalizer.failures.test_textmode import F, read
 from tests.normalizer.failures.test_textmode import answer as answered
-from tests.normalizer.textmode.texts import page_calls, pieces, scanned
+from tests.normalizer.textmode.texts import page_calls
 from tests.support.decoding import codes, shapes
 from tests.support.events import chat_body, chunk, sse
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
@@ -27,12 +26,10 @@ from toolparity.normalizer.findings import CODES
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import DIALECTS, detect, report
 from toolparity.normalizer.textmode.detect import SIGNS
-from toolparity.normalizer.textmode.scanner import THINKING
 
 PAGE = "textmode.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
 ONE = "<tool:f>\n<param:x>a</param:x>\n</tool:f>"
-ROWS = page_calls()
 
 
 @pytest.fixture
@@ -117,14 +114,8 @@ def test_history_goes_there_and_back(names: dict[str, Any]) -> None:
         assert [message["role"] for message in messages] == ["assistant", "tool"]
 
 
-def test_the_page_has_a_call_of_every_dialect_and_it_is_read() -> None:
-    assert list(ROWS) == list(DIALECTS)
-    for name, call in ROWS.items():
-        assert shapes(read(call, name)) == F, name
-        assert [leak.dialect for leak in detect(call)][:1] == [name]
-
-
-def test_the_page_lists_every_finding_of_texts_and_no_other() -> None:
+def test_the_page_lists_every_dialect_and_every_finding_of_texts_and_no_other() -> None:
+    assert list(page_calls()) == list(DIALECTS)
     table = TEXT.split("## Findings")[1]
     rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     listed = {code for row in rows for code in re.findall(r"`([\w-]+)`", row)}
@@ -178,34 +169,16 @@ def test_TEXT_32_a_notation_is_read_reported_or_text_as_the_page_states(notation
         response = read(f"{call}", None)
         assert (response.calls, response.text) == ([], call)
         assert codes(response) == ["leaked-markup"] * bool(dialect)
-    for name in (dialect if dialect in DIALECTS else None, None):
-        whole, _ = scanned(name, [call])
-        assert all(scanned(name, pieces(call, Random(seed)))[0] == whole for seed in range(9))
-        assert scanned(name, [*call])[0] == whole
-
-
-@pytest.mark.parametrize("notation", NOTATIONS)
-def test_a_quoted_call_and_a_call_in_reasoning_are_never_executed(notation: str) -> None:
-    dialect, call = NOTATIONS[notation]
-    quoted = [
-        f"```xml\n{call}\n```\nDone.",
-        f"- ~~~\n  {call}\n  ~~~\n",
-        f"Write `` {call} ``." if "\n" not in call else "",
-    ]
-    drafts = [f"{start}{call}{end}\nDone." for start, end in THINKING.items()]
-    drafts += [f"{call}{end}\nDone." for end in THINKING.values()]
-    for text in (*quoted, *drafts):
-        for name in (dialect if dialect in DIALECTS else None, None):
-            assert [call for call in read(text, name).calls if call.status == "complete"] == [], text
 
 
 @pytest.mark.parametrize("notation", [name for name in NOTATIONS if result(name) == "read"])
-def test_a_call_whose_outer_opening_tag_is_missing_is_read(notation: str) -> None:
+def test_TEXT_31_a_call_whose_outer_opening_tag_is_missing_is_read(notation: str) -> None:
     """Its closing tag is there (ollama#16686)."""
     dialect, call = NOTATIONS[notation]
     grammars = getattr(DIALECTS[dialect], "grammars", ())
     for opening in sorted((tag for grammar in grammars for tag in grammar.opens), key=len, reverse=True):
         if call.startswith(opening):
-            assert shapes(read(call.removeprefix(opening), dialect)) == F
-            assert shapes(read(f"{call.removeprefix(opening)}\n{call}", dialect)) == F + F
+            for name in (dialect, None):
+                assert shapes(read(call.removeprefix(opening), name)) == F
+                assert shapes(read(f"{call.removeprefix(opening)}\n{call}", name)) == F + F
             break

@@ -22,7 +22,8 @@ class Stream(StreamBase):
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         steps = self._reply["steps"]
-        match json_codec.decode(data):
+        event: dict[str, Any] = json_codec.decode(data)
+        match event:
             case {"toy_event": "begin", **members}:
                 self._reply |= members
             case {"toy_event": "step", "step": step}:
@@ -37,7 +38,7 @@ class Stream(StreamBase):
                 out.append(ChoiceStop(0, Stop(reason_of(word), word)))
                 if (usage := usage_of(members)) is not None:
                     out.append(UsageUpdate(usage))
-            case event:
+            case _:
                 self.fail(event, out)
 
     def finish(self) -> Response:

@@ -30,8 +30,6 @@ from toolparity import Reasoning, Response, Text, ToolCall, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 
 WIRE = "anthropic.messages"
-TEXT = block_start(0, type="text", text="")
-THINKING = block_start(0, type="thinking", thinking="", signature="")
 A, B = tool_start(0, "a", "f"), tool_start(1, "b", "g")
 X = '{"x":1}'
 SERVER = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
@@ -45,68 +43,23 @@ def read(*events: dict[str, Any]) -> Response:
     return decoded(WIRE, anthropic_stream(*events))
 
 
-#: What reached the wire, the blocks that come of it, and the codes of the findings (besides the stop reason).
-KEPT: dict[str, tuple[list[dict[str, Any]], list[Any], list[str]]] = {
-    "text before its start": (
-        [text_delta(0, "Now "), TEXT, text_delta(0, "then."), block_stop(0)],
-        [Text("Now then.")],
-        ["delta-misplaced"],
-    ),
-    "an empty delta before its start": (
-        [json_delta(0, ""), A, json_delta(0, "{}"), block_stop(0)],
-        [ToolCall("a", "f", {}, "{}")],
-        [],
-    ),
-    # claude-code-router 1356, 1397: the words continue under the index of the call that is open.
-    "text at a call": (
-        [A, json_delta(0, X), text_delta(0, "Fou"), text_delta(0, "nd."), block_stop(0)],
-        [ToolCall("a", "f", {"x": 1}, X), Text("Found.")],
-        ["delta-misplaced"],
-    ),
-    # llm-rosetta 246: text deltas keep the index of the thinking block before them.
-    "text at an ended thinking block": (
-        [
-            *(THINKING, thinking_delta(0, "Hm."), block_delta(0, "signature", "SIG"), block_stop(0)),
-            *(block_start(1, type="text", text=""), text_delta(0, "It "), text_delta(0, "is."), block_stop(1)),
-        ],
-        [Reasoning("Hm.", "SIG"), Text("It is.")],
-        ["delta-misplaced"],
-    ),
-    # claude-code-router 1725: a second thought comes without a start, under the last index.
-    "thinking at an ended call": (
-        [A, json_delta(0, X), block_stop(0), thinking_delta(0, "Hm."), block_delta(0, "signature", "SIG")],
-        [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm.", "SIG")],
-        ["delta-misplaced"],
-    ),
-    # CLIProxyAPI 539: blocks of several types begin under one index.
-    "two blocks under one index": (
-        [
-            *(A, json_delta(0, '{"x":'), THINKING, thinking_delta(0, "Hm.")),
-            *(json_delta(0, "1}"), thinking_delta(0, " Yes."), block_stop(0)),
-        ],
-        [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm. Yes.", "")],
-        ["index-reused"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", KEPT)
-def test_a_misplaced_delta_is_kept_by_its_type_and_calls_run(case: str) -> None:
-    events, blocks, findings = KEPT[case]
-    response = read(*events)
-    assert response.choices[0].blocks == blocks
-    assert [code for code in codes(response) if code != "stop-disagrees"] == findings
-    assert ran(response) == [block.id for block in blocks if isinstance(block, ToolCall)]
+def test_two_blocks_under_one_index_are_both_kept() -> None:
+    """CLIProxyAPI 539: blocks of several types begin under one index."""
+    thinking = block_start(0, type="thinking", thinking="", signature="")
+    pieces = [
+        json_delta(0, '{"x":'),
+        thinking,
+        thinking_delta(0, "Hm."),
+        json_delta(0, "1}"),
+        thinking_delta(0, " Yes."),
+    ]
+    response = read(A, *pieces, block_delta(0, "signature", "SIG"), block_stop(0))
+    assert response.choices[0].blocks == [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm. Yes.", "SIG")]
+    assert (codes(response)[0], ran(response)) == ("index-reused", ["a"])
 
 
 #: Streams whose calls must not run, with the texts and statuses of their calls.
 STOPPED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
-    "arguments at an open text": (
-        [TEXT, B, json_delta(0, '{"x":'), json_delta(0, "1}"), block_stop(1)],
-        [(X, "truncated")],
-    ),
-    "arguments after the end, elsewhere": ([TEXT, B, block_stop(1), json_delta(0, X)], [(X, "truncated")]),
-    "arguments before the start": ([json_delta(0, X), A, block_stop(0)], [(X, "truncated")]),
     # A server that gives every block the index 0 and sends the arguments of the second before its start.
     "arguments in a server call": (
         [SERVER, json_delta(0, '{"query":"x"}'), json_delta(0, X), A, block_stop(0)],
@@ -129,14 +82,6 @@ def test_a_call_whose_arguments_were_elsewhere_does_not_run(case: str) -> None:
     assert [(call.arguments_text, call.status) for call in response.calls] == calls
     assert len(select(response).rejected) == len(calls)
     assert {"delta-misplaced", "arguments-misplaced"} & set(codes(response))
-
-
-def test_a_call_whose_arguments_precede_its_start_does_not_run_empty() -> None:
-    for index in (0, 1, 2):
-        response = read(TEXT, json_delta(index, X), block_stop(0), B, block_stop(1))
-        assert "delta-misplaced" in codes(response)
-        assert (ran(response), response.choices[0].blocks[0]) == ([], Text(""))
-        assert all(call.arguments is None for call in response.calls)
 
 
 def test_misplaced_text_is_streamed_in_a_text_block() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from typing import Any
 
 import pytest
@@ -51,15 +50,6 @@ def fragments(index: Any, name: str, text: str, size: int, id: str | None = None
 # an index that is used again, without ids
 
 
-@pytest.mark.parametrize("index", [0, "0", None], ids=repr)
-@pytest.mark.parametrize("names", [("f", "g"), ("f", "f")], ids="-".join)
-def test_a_second_call_start_with_the_same_index_begins_a_second_call(names: tuple[str, str], index: Any) -> None:
-    for size in (1, 3, 100):
-        response = chat(*fragments(index, names[0], F, size), *fragments(index, names[1], G, size))
-        assert named(response) == [(names[0], json.loads(F)), (names[1], json.loads(G))]
-        assert len({call.id for call in response.calls}) == 2
-
-
 def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None:
     request = ["get", "weather", "get_all"]
     two = chat(piece(0, None, "get", ""), piece(0, None, "weather", F), request=request)
@@ -71,17 +61,6 @@ def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None
 
 
 # heads under one id
-
-
-def test_two_call_starts_with_one_id_are_two_calls() -> None:
-    heads = [piece(0, "a", "f", ""), piece(1, "a", "g", "")]
-    for begun, again, order in product((heads, [chunk(*heads)]), ("a", None), ((0, 1), (1, 0))):
-        response = chat(*begun, *(piece(index, again, None, (F, G)[index]) for index in order))
-        assert named(response) == [("f", json.loads(F)), ("g", json.loads(G))]
-        assert "id-duplicate" in codes(response)
-        assert "name-split" not in codes(response)
-    whole = chat(chunk(piece(0, "a", "f", F), piece(1, "a", "g", G)))
-    assert named(whole) == named(response)
 
 
 # indexes that are texts
@@ -146,20 +125,6 @@ def test_calls_are_separated_for_any_order_of_their_fragments(data: st.DataObjec
 # a name that comes after the arguments (failure NAME-31), here and on the wires whose events can hold one
 
 
-@pytest.mark.parametrize("size", [3, 100])
-@pytest.mark.parametrize(("index", "id", "again"), [(0, "a", None), (0, "a", "a"), (0, None, None), (None, "a", None)])
-def test_NAME_31_a_name_after_the_arguments_belongs_to_them(
-    index: Any, id: str | None, again: str | None, size: int
-) -> None:
-    heads = [piece(index, id), *(piece(index, arguments=part) for part in cut(F, size))]
-    late = piece(index, again, "f")
-    second = [piece(1, "b", arguments=G), piece(1, None, "g")] if index == 0 and id else []
-    response = chat(*heads, *second[:1], late, *second[1:])
-    assert named(response) == [("f", json.loads(F)), ("g", json.loads(G))][: 1 + len(second) // 2]
-    assert response.calls[0].id == (id or response.calls[0].id)
-    assert not {"nameless-call", "index-reused", "duplicate-call"} & set(codes(response))
-
-
 def test_a_name_with_arguments_after_a_nameless_call_begins_another() -> None:
     assert named(chat(piece(0, "a", arguments=F), piece(0, None, "g", G))) == [("", None), ("g", json.loads(G))]
 
@@ -196,7 +161,7 @@ LATE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", LATE)
-def test_a_late_name_belongs_to_the_arguments_on_other_wires(case: str) -> None:
+def test_NAME_31_a_name_after_the_arguments_belongs_to_them(case: str) -> None:
     response = decode_stream(case.partition(",")[0], LATE[case])
     assert triples(response) == BOTH[:1]
     assert select(response).kept

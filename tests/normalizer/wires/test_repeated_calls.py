@@ -9,19 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.decoding import FORMS, Given, chat, codes, decoded, respond, responses, triples
+from tests.support.decoding import FORMS, Given, codes, decoded, respond, triples
 from tests.support.events import (
     anthropic_body,
     anthropic_stream,
     block_start,
     block_stop,
     chat_body,
-    cut,
-    function_call,
-    item_events,
     json_delta,
-    piece,
-    responses_body,
     tool_start,
 )
 from tests.support.thoroughness import examples
@@ -68,19 +63,6 @@ def encoded(value: Any, data: st.DataObject) -> str:
         text = json.dumps(value)
     space = data.draw(st.sampled_from(["", " ", "\n", "\t"]))
     return f"{space}{text}{space}"
-
-
-@pytest.mark.parametrize(("wire", "streamed"), FORMS)
-def test_different_calls_with_one_id_are_both_kept(wire: str, streamed: bool) -> None:
-    """Failure ID-09; and what repeats any of them counts once."""
-    for other in OTHERS:
-        given: list[Given] = [("a", "f", FIRST), ("a", "f", other), ("a", "f", other.replace(",", " ,"))]
-        response = respond(wire, streamed, given)
-        assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(other)]
-        assert len({call.id for call in response.calls}) == 2
-        assert {"id-duplicate", "duplicate-call"} <= set(codes(response))
-    response = respond(wire, streamed, [("a", "f", FIRST), ("a", "g", FIRST)])
-    assert [call.name for call in response.calls] == ["f", "g"]
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
@@ -138,27 +120,7 @@ def test_empty_arguments_are_equal_and_invalid_ones_only_to_themselves() -> None
 # openai.responses: the terminal event
 
 
-@pytest.mark.parametrize(
-    ("text", "again"), [*((FIRST, again) for again in ENCODINGS), (FIRST, json.loads(FIRST)), ("", "{}"), ("{}", None)]
-)
-def test_a_new_id_in_the_terminal_event_does_not_add_a_call(text: str, again: Any) -> None:
-    first = function_call("call_1", "f", text, id="fc_1")
-    final = function_call("call_9", "f", again, id="fc_9", namespace="late")
-    response = responses(*item_events(0, first), end=responses_body(final))
-    assert triples(response) == [("call_9", "f", json.loads(text or "{}"))]
-    assert "id-changed" in codes(response)
-
-
 # openai.chat: the head again
-
-
-@pytest.mark.parametrize("again", [FIRST, *ENCODINGS])
-def test_a_call_streamed_twice_with_its_index_runs_once(again: str) -> None:
-    for size in (1, 4, 100):
-        calls = [[piece(0, "a", "f", ""), *(piece(0, arguments=part) for part in cut(t, size))] for t in (FIRST, again)]
-        response = chat(*calls[0], *calls[1])
-        assert triples(response) == [("a", "f", json.loads(FIRST))]
-        assert len(select(response).kept) == 1
 
 
 # anthropic.messages: the start again
