@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.decoding import codes, decoded, feed, ran, texts
-from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.emit import emit_body, emit_stream
 from tests.support.events import COHERE_START, cohere_end, cohere_event, ollama_line, sse
 from tests.support.events import converse_delta as delta
 from tests.support.events import converse_stop as stop
@@ -19,7 +19,6 @@ from toolparity import (
     Response,
     ServerToolCall,
     ServerToolResult,
-    Stop,
     StreamDecoder,
     Text,
     Usage,
@@ -97,13 +96,6 @@ def test_a_call_of_the_provider_never_reaches_the_caller_whatever_its_type() -> 
         (call,) = response.choices[0].blocks
         assert isinstance(call, ServerToolCall)
         assert (call.tool, call.arguments_text, codes(response)) == ("code_execution", '{"snippet":"1"}', findings)
-
-
-def test_arguments_under_the_index_of_another_block_run_nothing() -> None:
-    call = start(1, toolUse={"toolUseId": "a", "name": "f"})
-    response = played(delta(0, text="so"), call, delta(0, toolUse={"input": '{"x":1}'}), end())
-    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("", "invalid")]
-    assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
 
 
 def test_unknown_blocks_deltas_and_events_are_kept_and_reported() -> None:
@@ -249,7 +241,6 @@ def test_the_calls_of_the_last_event_of_version_1_count() -> None:
 
 
 OLLAMA = "ollama.chat"
-CALL_F = scripted_call(('{"x":1}',), "a", "f")
 
 
 def ollama_body(message: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -261,26 +252,10 @@ def ollama_event(message: dict[str, Any], **more: Any) -> bytes:
     return json.dumps(event).encode() + b"\n"
 
 
-def test_the_word_stop_ends_calls_too_without_a_finding() -> None:
-    response = decoded(OLLAMA, emit_stream(OLLAMA, [Say("so"), CALL_F]))
-    assert response.choices[0].stop == Stop("tool_calls", "stop")
-    assert response.findings == ()
-    assert normalize(emit_body(OLLAMA, [Say("so"), CALL_F]), OLLAMA).choices == response.choices
-
-
 def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
     events = [ollama_event({"content": "a"}, created_at=time) for time in ("1", "2", None)]
     for pieces in (events, [b"".join(events)]):
         assert feed(OLLAMA, pieces)[0].extra == {"created_at": "2"}
-
-
-def test_an_error_inside_a_stream_ends_the_response() -> None:
-    frames = [*emit_stream(OLLAMA, [CALL_F], None), b'{"error":"an error was encountered","status":500}\n']
-    response = decoded(OLLAMA, b"".join(frames))
-    assert response.error is not None
-    assert (response.error.message, response.error.status) == ("an error was encountered", 500)
-    assert (response.complete, response.choices[0].stop.reason) == (False, "error")
-    assert "stream-error" in codes(response)
 
 
 def test_counts_that_are_left_out_are_unknown() -> None:

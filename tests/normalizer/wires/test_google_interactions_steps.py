@@ -17,7 +17,6 @@ from tests.support.events import (
     interaction,
     interaction_completed,
     sse,
-    step_delta,
     step_start,
     step_stop,
 )
@@ -190,14 +189,6 @@ def test_the_outputs_and_the_events_of_the_api_until_june_2026_are_read() -> Non
     events.append({"event_type": "interaction.complete", "interaction": interaction("requires_action")})
     response = decoded(WIRE, [sse(*events), INTERACTION_DONE])
     assert (response.choices[0].blocks, response.findings) == (OLD_BLOCKS, ())
-
-
-def test_arguments_under_the_index_of_another_step_run_no_call() -> None:
-    events = [step_start(0, {"type": "model_output"}), step_start(1, CALL | {"arguments": {}})]
-    events += [step_delta(0, "arguments_delta", arguments='{"x":1}'), step_stop(0), step_stop(1)]
-    response = read(*events, end=interaction_completed("requires_action"))
-    assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
-    assert not select(response).kept
 
 
 def test_a_call_that_only_the_last_event_has_is_not_lost() -> None:

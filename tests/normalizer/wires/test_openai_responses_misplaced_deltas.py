@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.decoding import assert_not_executed, codes, decoded, ran
 from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
-from toolparity import Reasoning, Response, Text, ToolCall
+from toolparity import Response
 
 WIRE = "openai.responses"
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
@@ -48,22 +48,6 @@ def test_only_arguments_at_the_end_of_the_call_confirm_misplaced_ones(output: bo
     assert response.calls[0].arguments == {"x": 1}
     assert ran(response) == ["c1"]
     assert_not_executed(read(*events, output=[empty]), calls=1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "part", "block"),
-    [("output_text", "content_index", Text), ("reasoning_summary_text", "summary_index", Reasoning)],
-)
-@pytest.mark.parametrize("output", [True, False])
-def test_text_with_the_index_of_a_call_is_kept(kind: str, part: str, block: Any, output: bool) -> None:
-    call = function_call("c0", "f", '{"x":1}', id="fc_0")
-    foreign = [grow(kind, 0, text, **{part: 0}) for text in ("Hi ", "you.")]
-    events = [added(0, begun(0)), arguments(0, '{"x":1}'), *foreign, done(0, call)]
-    response = read(*events, output=[call] if output else [])
-    assert [b.text for b in response.choices[0].blocks if isinstance(b, block)] == ["Hi you."]
-    assert [b.arguments for b in response.choices[0].blocks if isinstance(b, ToolCall)] == [{"x": 1}]
-    assert "delta-misplaced" in codes(response)
-    assert ran(response) == ["c0"]
 
 
 def test_fragments_for_items_without_deltas_are_reported() -> None:
