@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolparity.normalizer.errors import EventTooLarge
@@ -38,10 +38,6 @@ A, B = b'{"a":1}', b'{"b":[{"c":2}]}'
 PRETTY = json.dumps({"choices": [{"message": {"content": "a\nb"}}]}, indent=2).encode()
 #: A stream -> its payloads and the codes of its problems.
 STREAMS: dict[str, tuple[bytes, list[bytes], list[str]]] = {
-    **{
-        f"objects separated by {between!r}": (A + between + B, [A, B], [])
-        for between in (b"\n", b"\r\n", b"", b" ", b"\n\n", b",\n", b"\x1e")
-    },
     "a pretty-printed body": (PRETTY, [PRETTY], []),
     "a sentinel": (A + b"\n[DONE]\n", [A, b"[DONE]"], []),
     "a sentinel of server-sent events": (A + b"\ndata: [DONE]\n", [A, b"[DONE]"], []),
@@ -56,27 +52,10 @@ def test_objects_are_separated_whatever_is_between_them(name: str) -> None:
     assert read(body) == read(*cut(body, 1)) == (payloads, problems)
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-def test_the_objects_of_an_array_are_returned_one_by_one(indent: int | None) -> None:
-    body = json.dumps([{"a": 1}, {"b": [{"c": 2}]}], indent=indent).encode()
-    payloads, problems = read(body, array=True)
-    assert ([json.loads(payload) for payload in payloads], problems) == ([{"a": 1}, {"b": [{"c": 2}]}], [])
-    assert read(*cut(body, 1), array=True) == (payloads, [])
-
-
 TRICKY = [
     *({"text": text} for text in ("} ] { [", 'a "quoted" word', "\\", '\\"}', "\\\\", "東京 🗼")),
     {"deep": {"er": [{"and": [{}]}, [], "]"]}},
 ]
-
-
-@pytest.mark.parametrize("array", [False, True])
-def test_braces_quotes_and_escapes_inside_strings_split_nothing(array: bool) -> None:
-    body = (json.dumps(TRICKY, ensure_ascii=False) if array else "\n".join(map(json.dumps, TRICKY))).encode()
-    payloads, problems = read(body, array=array)
-    assert ([json.loads(payload) for payload in payloads], problems) == (TRICKY, [])
-    for pieces in (cut(body, 1), *((body[:at], body[at:]) for at in range(len(body)))):
-        assert read(*pieces, array=array) == (payloads, [])
 
 
 VALUES = st.recursive(
@@ -99,11 +78,20 @@ def edges(body: bytes, cuts: list[int]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(sorted({0, len(body), *(min(at, len(body)) for at in cuts)})))
 
 
-@given(objects=OBJECTS, array=st.booleans(), between=st.sampled_from(["", "\n", " , "]), cuts=CUTS)
+@example(objects=TRICKY, array=False, indent=None, between="\n", cuts=[1, 30, 60])
+@example(objects=TRICKY, array=True, indent=2, between="", cuts=[1, 30, 60])
+@given(
+    objects=OBJECTS,
+    array=st.booleans(),
+    indent=st.sampled_from([None, 2]),
+    between=st.sampled_from(["", "\n", " , ", "\r\n", "\x1e"]),
+    cuts=CUTS,
+)
 def test_any_cut_of_any_objects_gives_the_same_items(
-    objects: list[Any], array: bool, between: str, cuts: list[int]
+    objects: list[Any], array: bool, indent: int | None, between: str, cuts: list[int]
 ) -> None:
-    body = (json.dumps(objects) if array else between.join(map(json.dumps, objects))).encode()
+    written = [json.dumps(value, ensure_ascii=False, indent=indent) for value in objects]
+    body = (f"[{', '.join(written)}]" if array else between.join(written)).encode()
     payloads, problems = read(*(body[start:end] for start, end in edges(body, cuts)), array=array)
     assert ([json.loads(payload) for payload in payloads], problems) == (objects, [])
 
