@@ -9,17 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.normalizer.failures.test_textmode import answer
 from tests.normalizer.recorded.test_any_split import disagreements
 from tests.normalizer.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, scanned
 from tests.support import thoroughness
 from tests.support.decoding import codes
 from tests.support.events import chat_body, chunk, sse
-from toolparity import Response, StreamDecoder, normalize
+from toolparity import StreamDecoder, normalize
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Choice, Stop, Text, ToolCall
+from toolparity.normalizer.model import Text, ToolCall
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response
 from toolparity.normalizer.textmode.dialect import WrittenCall
 
@@ -34,11 +35,6 @@ def texts(name: str | None) -> st.SearchStrategy[str]:
     own = TOKENS[name] if name is not None else [token for tokens in TOKENS.values() for token in tokens]
     token = st.one_of(st.sampled_from(own), st.sampled_from(own), st.sampled_from(COMMON), st.text(max_size=3))
     return st.lists(token, max_size=16).map("".join)
-
-
-def plain(text: str) -> Response:
-    choice = Choice(0, [Text(text)], Stop("end_turn", "stop"))
-    return Response("openai.chat", None, "r", "m", [choice])
 
 
 @pytest.mark.thorough(keep=6)
@@ -126,7 +122,7 @@ def test_what_is_written_in_a_dialect_is_read_back(name: str) -> None:
             call = WrittenCall("functions.f:0", tool, arguments, json_codec.text(arguments))
             written += words + DIALECTS[name].write_calls([call])
             expected += [words, (tool, arguments)]
-        response = read_response(plain(written), name, limit=None)
+        response = read_response(answer(written), name, limit=None)
         got = [
             block.text if isinstance(block, Text) else (block.name, block.arguments)
             for block in response.choices[0].blocks

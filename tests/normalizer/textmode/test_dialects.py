@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
+from tests.normalizer.failures.test_textmode import read
 from tests.normalizer.textmode.texts import BAD, EMPTY, INVOKED, SPELLINGS, F, G
 from tests.support.decoding import codes, shapes
-from tests.support.events import chat_body
-from toolparity import Response, normalize
 from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.model import Reasoning, Text
-from toolparity.normalizer.textmode import DIALECTS, detect, read_response
+from toolparity.normalizer.textmode import DIALECTS, detect
 from toolparity.normalizer.textmode.dialects import UnknownDialect
 
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
@@ -24,11 +22,6 @@ SENTENCES = [
     "<tool_call> is what I write. {0}",
     "<tool_call>  <tool_call>x {0}",
 ]
-
-
-def read(text: str, dialect: str | None, **options: Any) -> Response:
-    body = json.dumps(chat_body(content=text, finish=options.pop("finish", "stop"))).encode()
-    return read_response(normalize(body, "openai.chat"), dialect, limit=options.pop("limit", None), **options)
 
 
 @pytest.mark.parametrize(("dialect", "text", "expected"), SPELLINGS)

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.normalizer.failures.test_textmode import ONE
+from tests.normalizer.failures.test_textmode import answer as spoken_answer
 from tests.support.decoding import shapes
-from tests.support.events import anthropic_body, chat_body
+from tests.support.events import anthropic_body
 from tests.support.wires import WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer.answers import answer, strip
@@ -37,8 +38,7 @@ ASKED = User([TextPart("Do it.")])
 
 
 def spoken(text: str) -> Assistant:
-    """Return a message with the text, in which no call has been read."""
-    return Assistant(normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat"))
+    return Assistant(spoken_answer(text))
 
 
 def read(text: str, dialect: str) -> Response:

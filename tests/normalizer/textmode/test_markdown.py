@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
+from tests.normalizer.failures.test_textmode import ONE as CALLS_OF
+from tests.normalizer.failures.test_textmode import F, read
 from tests.support.decoding import codes, shapes
-from tests.support.events import chat_body
-from toolparity import Response, normalize, select
-from toolparity.normalizer.textmode import detect, read_response
+from toolparity import select
+from toolparity.normalizer.textmode import detect
 
-ONE = "<tool:f>\n<param:x>a</param:x>\n</tool:f>"
+ONE = CALLS_OF["tool-xml"]
 LINE = ONE.replace("\n", "")
-F = [("f", {"x": "a"}, "complete")]
 EXAMPLES = {
     "a fence": f"So:\n```xml\n{ONE}\n```\n",
     "a fence within a fence": f"````md\n```xml\n{ONE}\n```\n````\n",
@@ -46,14 +43,9 @@ CALLS = {
 }
 
 
-def read(text: str, **options: Any) -> Response:
-    response = normalize(json.dumps(chat_body(content=text, finish="stop")), "openai.chat")
-    return read_response(response, "tool-xml", **options)
-
-
 def test_an_example_in_code_is_not_executed_and_not_reported_as_a_leak() -> None:
     for case, text in EXAMPLES.items():
-        response = read(text)
+        response = read(text, "tool-xml")
         assert select(response).kept == [], case
         assert {"markup-in-code", "markup-ambiguous"} & set(codes(response)), case
         assert detect(text) == [] or any(word in case for word in REPORTED), case
@@ -61,9 +53,9 @@ def test_an_example_in_code_is_not_executed_and_not_reported_as_a_leak() -> None
 
 def test_a_call_beside_code_is_read() -> None:
     for case, text in CALLS.items():
-        assert shapes(read(text)) == F, case
-    fenced = read(f"{ONE}```xml\n{ONE}\n```\n")
+        assert shapes(read(text, "tool-xml")) == F, case
+    fenced = read(f"{ONE}```xml\n{ONE}\n```\n", "tool-xml")
     assert shapes(fenced) == F
     assert "markup-in-code" in codes(fenced)
-    quoted = read(f"{ONE}\nas in `so: {LINE}`", limit=None)
+    quoted = read(f"{ONE}\nas in `so: {LINE}`", "tool-xml")
     assert [(call.status, call.arguments) for call in quoted.calls] == [("complete", {"x": "a"}), ("invalid", None)]

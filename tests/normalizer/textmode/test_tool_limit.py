@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.normalizer.failures.test_textmode import read
 from tests.normalizer.textmode.texts import scanned
 from tests.support.decoding import codes, shapes
 from tests.support.events import chat_body, chunk, sse
@@ -32,9 +34,7 @@ FIRST = [("read_files", {"path": "file.txt"}, "complete")]
 OPENING = "<tool:replace_in_file>"
 
 
-def plain(text: str, **options: Any) -> Response:
-    body = json.dumps(chat_body(content=text, finish="stop")).encode()
-    return read_response(normalize(body, "openai.chat"), "tool-xml", **options)
+plain = partial(read, dialect="tool-xml", limit=1)
 
 
 class Provider:

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from tests.conformance.pages import DOCS, blocks
 from tests.normalizer.failures.test_textmode import F, read
 from tests.normalizer.failures.test_textmode import answer as answered
+from tests.normalizer.textmode.test_tool_limit import Provider
 from tests.normalizer.textmode.texts import page_calls
 from tests.support.decoding import codes, shapes
-from tests.support.events import chat_body, chunk, sse
+from tests.support.events import chat_body
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
 from toolparity import StreamDecoder, select
 from toolparity.normalizer import textmode
@@ -42,22 +44,11 @@ def names() -> dict[str, Any]:
     return made
 
 
-class Answer:
+class Answer(Provider):
     """A streamed answer of HTTP."""
 
-    def __init__(self, text: str) -> None:
-        self.headers = {"x-ratelimit-remaining-requests": "7"}
-        self.closed = 0
-        self._pieces = [sse(chunk(content=char)) for char in text] + [sse(chunk(finish="stop"), done=True)]
-        self.taken = 0
-
-    def iter_bytes(self) -> Any:
-        for piece in self._pieces:
-            self.taken += 1
-            yield piece
-
-    def close(self) -> None:
-        self.closed += 1
+    headers = MappingProxyType({"x-ratelimit-remaining-requests": "7"})
+    iter_bytes = Provider.__iter__
 
 
 def test_a_stream_is_read_and_closed_at_the_limit(names: dict[str, Any]) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
+from tests.normalizer.failures.test_textmode import read as read_text
 from tests.support.decoding import codes, only
-from tests.support.events import chat_body
-from toolparity import Response, normalize
+from toolparity import Response
 from toolparity.normalizer.conversation import Request, ToolDefinition
-from toolparity.normalizer.textmode import read_response
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 
 TEXT, COUNT, REFERENCE = {"type": "string"}, {"type": "integer"}, {"$ref": "#/$defs/Count"}
@@ -44,8 +43,7 @@ TOOLS = [{"name": "f", "parameters": SCHEMA}]
 
 def read(*parameters: tuple[str, str], tools: Any = TOOLS) -> Response:
     inside = "".join(f"<param:{key}>{value}</param:{key}>" for key, value in parameters)
-    body = json.dumps(chat_body(content=f"<tool:f>{inside}</tool:f>", finish="stop")).encode()
-    return read_response(normalize(body, "openai.chat"), "tool-xml", tools=tools)
+    return read_text(f"<tool:f>{inside}</tool:f>", "tool-xml", tools=tools)
 
 
 @pytest.mark.parametrize("key", VALUES)

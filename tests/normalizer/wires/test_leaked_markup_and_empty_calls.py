@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.normalizer.failures.test_textmode import answer
 from tests.support.decoding import chat, codes, decoded, ran, shapes, triples
 from tests.support.emit import emit_stream, scripted_call
 from tests.support.events import chat_body, chat_call, chunk, cut, piece, sse
@@ -105,10 +106,6 @@ HEADERS = [
     " to=functions.get_weather<|channel|>commentary json<|message|>",
 ]
 CALL = [("get_weather", {"location": "San Francisco"}, "complete")]
-
-
-def answer(text: str) -> Any:
-    return normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat")
 
 
 @pytest.mark.parametrize("header", HEADERS)

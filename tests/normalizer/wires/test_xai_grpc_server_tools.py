@@ -12,25 +12,11 @@ from toolparity import Response, ServerToolCall, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.events import BlockStart
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.xai_tools import TOOLS_OF_XAI
 
 WIRE = "openai.responses"
 #: docs.x.ai/developers/tools/tool-usage-details: the names by the tool that they belong to.
-NAMES = {
-    "web_search": "web_search",
-    "web_search_with_snippets": "web_search",
-    "browse_page": "web_search",
-    "open_page": "web_search",
-    "open_page_with_find": "web_search",
-    "search_images": "search_images",
-    "x_user_search": "x_search",
-    "x_keyword_search": "x_search",
-    "x_semantic_search": "x_search",
-    "x_thread_fetch": "x_search",
-    "code_execution": "code_execution",
-    "view_x_video": "view_x_video",
-    "view_image": "view_image",
-    "collections_search": "collections_search",
-}
+NAMES = {name: tool for name, tool in TOOLS_OF_XAI.items() if name}
 
 
 def item(name: str) -> dict[str, Any]:
