@@ -78,8 +78,6 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
         [F],
     ),
     ("kimi", '<|tool_call_begin|>f:0<|tool_call_argument_begin|>{"a": 1}}<|tool_call_end|>', [BAD]),
-    ("kimi", '<|tool_call_begin|>f:0<|tool_call_argument_begin|>{"a": [1}<|tool_call_end|>', [BAD]),
-    ("hermes", '<tool_call>{"name": "f", "arguments": {"a": [1}</tool_call>', [BAD]),
     ("hermes", '<tool_call>{"name": "f", </tool_call>', [BAD]),
     ("kimi", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|><|tool_call_end|>", [EMPTY]),
     ("invoke", INVOKED, [G]),
