@@ -37,23 +37,6 @@ def states(response: Response) -> list[tuple[str, str]]:
     return [(call.name, call.status) for call in response.calls]
 
 
-@pytest.mark.parametrize(
-    ("calls", "expected"),
-    [
-        ([rest(F), head("a", "f")], [("", "invalid"), ("f", "truncated")]),
-        ([head("a", "f"), head("b", "g"), rest(F)], [("f", "truncated"), ("g", "truncated")]),
-        ([head("a", "f"), head("b", "g"), rest(F), rest(G)], [("f", "truncated"), ("g", "invalid")]),
-        ([head("a", "f"), grpc_call("s", "web_search", "", kind=2), rest(F)], [("f", "truncated")]),
-    ],
-    ids=["before their call", "of one of two calls", "of two calls", "beside a server call"],
-)
-def test_misplaced_arguments_let_no_call_run(calls: list[Any], expected: list[tuple[str, str]]) -> None:
-    response = read(*calls)
-    assert states(response) == expected
-    assert "arguments-misplaced" in codes(response)
-    assert ran(response) == []
-
-
 @pytest.mark.parametrize("empty", ["", "{}", "null"])
 def test_calls_that_need_no_arguments_run(empty: str) -> None:
     for response in (
