@@ -1,4 +1,4 @@
-"""The profiles of the providers of openai.chat hold in all recordings, and in streams after public threads."""
+"""The profiles of the providers of openai.chat hold in all recordings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 from tests.normalizer.recorded.rows import Row, rows
-from tests.support.decoding import decode_stream, shapes
-from tests.support.events import chat_body, chat_call, chunk, piece, sse
-from toolparity import normalize
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES, RECORDED, TRAITS
 
 Seen = dict[str, set[str]]
@@ -147,50 +144,7 @@ def test_a_profile_holds_in_every_recording_of_its_provider(name: str, recording
         assert trait == "ids" or set(known.values) == shown[trait], f"{trait}: a value that no recording has"
 
 
-USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
-LAST = chunk() | {"choices": [], "usage": USAGE}
-THOUGHT = chunk(reasoning_content="hm")
-END = chunk(finish="tool_calls")
-END_WITH_USAGE = END | {"choices": [END["choices"][0] | {"usage": USAGE}]}
-ONE, TWO = '{"x":1}', '{"x":2}'
-TWO_CALLS = [chunk(piece(0, f"function-call-{x[-2]}", "f", x)) for x in (ONE, TWO)]
-IN_PIECES = [piece(0, "193629320", "f", ""), piece(0, None, "", ONE[:5]), piece(0, None, "", ONE[5:])]
-ALL_INDEX_0 = [piece(0, "0", "f", ""), piece(0, "0", None, ONE), piece(0, "1", "f", ""), piece(0, "1", None, TWO)]
-OF_VLLM = [piece(0, "chatcmpl-tool-c9ZCzB9b9NikK5kjPBXpFG", "f", ""), piece(0, arguments="{}")]
-STOP = chunk(finish="stop")
-#: Streams after the threads that the profiles cite: provider, chunks, and the arguments of the calls of the response.
-STREAMS: list[tuple[str, list[dict[str, Any]], list[str]]] = [
-    ("fireworks", [THOUGHT, chunk(finish="stop", content="ok"), LAST], []),
-    ("google", [chunk(piece(None, "call_297140", "f", ONE, extra_content={"google": {}})), STOP], [ONE]),
-    ("google", [*TWO_CALLS, STOP], [ONE, TWO]),
-    ("lmstudio", [*map(chunk, IN_PIECES), END], [ONE]),
-    ("minimax", [chunk(content="<think>hm"), chunk(content="</think>ok"), STOP], []),
-    ("moonshot", [THOUGHT, chunk(piece(0, "functions.f:0", "f", "{}")), END_WITH_USAGE], ["{}"]),
-    ("qwen", [chunk(content="ok"), STOP, LAST], []),
-    ("sglang", [THOUGHT, *map(chunk, ALL_INDEX_0), END], [ONE, TWO]),
-    ("vllm", [chunk(reasoning="hm"), *map(chunk, OF_VLLM), END], ["{}"]),
-]
-LLAMA_CPP = chat_body(chat_call("", "f", "{}"), reasoning_content="hm") | {"usage": USAGE}
-
-
-@pytest.mark.parametrize(("name", "chunks", "calls"), STREAMS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(STREAMS)])
-def test_a_stream_of_a_provider_without_recordings_is_read(
-    name: str, chunks: list[dict[str, Any]], calls: list[str]
-) -> None:
-    assert unexpected(name, of_stream(chunks)) == {}
-    response = decode_stream("openai.chat", sse(*chunks, done=True))
-    assert response.complete
-    assert [(call.arguments_text, call.status) for call in response.calls] == [(text, "complete") for text in calls]
-    assert (response.usage is not None) == ("usage" in json.dumps(chunks))
-
-
-def test_a_call_of_llama_cpp_without_an_id_is_read() -> None:
-    assert unexpected("llama-cpp", of_body(LLAMA_CPP)) == {}
-    assert shapes(normalize(LLAMA_CPP, "openai.chat")) == [("f", {}, "complete")]
-
-
-def test_every_profile_has_a_recording_or_a_stream_and_known_traits_with_sources() -> None:
-    assert PROFILES.keys() == {*RECORDED_PROFILES, *(name for name, _, _ in STREAMS), "llama-cpp"}
+def test_every_trait_is_known_and_has_sources() -> None:
     for profile in PROFILES.values():
         assert profile.traits.keys() <= TRAITS.keys()
         for trait in profile.traits.values():
