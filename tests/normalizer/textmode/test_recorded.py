@@ -121,12 +121,3 @@ def _blocks(events: list[Event]) -> list[tuple[str, str | None, str]]:
                 event.text if isinstance(event, BlockReset) else text + event.text,
             )
     return sorted((one for one in made.values() if one[0] != "text" or one[2]), key=str)
-
-
-def test_a_leaked_call_that_was_cut_off_is_read_but_not_executed(recordings: Path) -> None:
-    tail = "deepseek-v3-1-terminus-tool-round-trip-1.0.4c535e6d"
-    (response,) = (decode(row) for row in rows(recordings, "openai.chat") if row.id.endswith(tail))
-    assert response.calls == []
-    read = read_response(response)
-    assert [(call.name, call.status, call.arguments) for call in read.calls] == [("add", "truncated", None)]
-    assert read.text == "I'll use the add tool to compute 2 + 3."
