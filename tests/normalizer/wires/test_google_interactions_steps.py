@@ -261,17 +261,6 @@ def test_a_history_in_turns_is_handed_over_and_continued_in_turns() -> None:
     assert kinds == [("model", ["function_call"]), ("user", ["function_result"])]
 
 
-def test_the_generation_config_is_split_into_parameters_and_put_together_again() -> None:
-    body = {"model": "m", "input": "x", "generation_config": {"temperature": 0.5, "seed": 1, "tool_choice": "any"}}
-    body["tools"] = [{"type": "function", "name": "f"}]
-    request = read_request(body, WIRE)
-    assert request.params == {"temperature": 0.5, "seed": 1}
-    assert request.tool_choice is not None
-    assert request.tool_choice.mode == "required"
-    assert write_request(request).body["generation_config"] == body["generation_config"]
-    assert write_request(request, "openai.chat").body["temperature"] == 0.5
-
-
 def _input(*steps: dict[str, Any]) -> dict[str, Any]:
     return {"model": "m", "input": list(steps)}
 
