@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, feed, ran
+from tests.support.decoding import codes, decoded, ran
 from tests.support.events import CREATED, added, done, function_call, responses_body, sse, terminal
 from toolparity import Response, ServerToolCall, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
-from toolparity.normalizer.events import BlockStart
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_tools import TOOLS_OF_XAI
 
@@ -91,8 +90,3 @@ def test_a_call_that_was_answered_elsewhere_is_sent_back_with_its_output() -> No
         {"type": "function_call_output", "id": "o", "call_id": "c1", "output": "x"},
     ]
     assert sent_back(normalize(responses_body(*items), WIRE, provider="xai")) == items
-
-
-def test_the_events_show_a_documented_name_as_a_server_call() -> None:
-    _, events = feed(WIRE, [sse(CREATED, added(0, item("x_thread_fetch")))], provider="xai")
-    assert [event.block for event in events if isinstance(event, BlockStart)] == ["server_tool_call"]
