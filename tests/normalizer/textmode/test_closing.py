@@ -22,10 +22,9 @@ from xai_sdk.proto import chat_pb2_grpc
 
 from tests.support.decoding import codes, shapes
 from tests.turns.test_clients import reach
-from toolparity import Response, StreamDecoder
+from toolparity import StreamDecoder
 from toolparity.cassettes.emulated.http import application
 from toolparity.cassettes.emulated.rpc import EmulatedChat
-from toolparity.cassettes.emulated.script_player import tokens
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.recorder.sdks import Link, sdk_module
 from toolparity.cassettes.scripts import Round, Say, Script
@@ -196,27 +195,9 @@ def opened(surface: Surface, servers: Servers, stack: ExitStack) -> tuple[Any, C
     return stream, stream.close, stream.response.headers
 
 
-def words(surface: Surface, pieces: list[Any]) -> str:
-    decoder = StreamDecoder(surface.wire, provider=surface.provider)
-    for piece in pieces:
-        decoder.feed(piece)
-    return decoder.finish().text
-
-
-def expect_first_tool(response: Response) -> None:
-    """A whole answer that ended in the first tool."""
-    assert (response.complete, response.error, shapes(response)) == (True, None, READ)
-    assert response.choices[0].stop == Stop("tool_calls", None)
-    assert response.text == "I read the file first.\n\n"
-    assert {"tool-limit", "dropped-call", "call-in-text"} <= set(codes(response))
-    assert not {"stream-incomplete", "stream-error", "stop-missing"} & set(codes(response))
-
-
 @pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", SURFACES)
-def test_the_connection_is_closed_at_the_second_tool(
-    name: str, stage: Stage, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_connection_is_closed_at_the_second_tool(name: str, stage: Stage) -> None:
     """001, 3. Update LLM Providers."""
     surface = SURFACES[name]
     line, pieces = stage.aim(surface)
@@ -225,7 +206,11 @@ def test_the_connection_is_closed_at_the_second_tool(
         given, close, headers = opened(surface, stage.servers, stack)
         response = read_stream(given, reader(surface, headers=headers), close=close, on_event=shown.append)
         assert line.closed, "the server never saw its caller go"
-    expect_first_tool(response)
+    assert (response.complete, response.error, shapes(response)) == (True, None, READ)
+    assert response.choices[0].stop == Stop("tool_calls", None)
+    assert response.text == "I read the file first.\n\n"
+    assert {"tool-limit", "dropped-call", "call-in-text"} <= set(codes(response))
+    assert not {"stream-incomplete", "stream-error", "stop-missing"} & set(codes(response))
     assert line.sent == pieces[: len(line.sent)]
     assert len(line.sent) <= line.gate
     limits = response.extra.get("rate_limit", {})
@@ -233,11 +218,6 @@ def test_the_connection_is_closed_at_the_second_tool(
     assert surface.wire != "anthropic.messages" or (response.usage and response.usage.input_tokens)
     deltas = "".join(event.text for event in shown if isinstance(event, BlockDelta))
     assert deltas == 'I read the file first.\n\n{"path":"file.txt"}'
-    whole = tokens(words(surface, pieces))
-    left = whole - tokens(words(surface, line.sent))
-    assert left > whole / 2
-    with capsys.disabled():
-        print(f"\n  {name}: {left} of {whole} tokens not generated ({len(pieces) - line.gate} pieces not sent)", end="")
 
 
 @pytest.mark.thorough(keep=3)

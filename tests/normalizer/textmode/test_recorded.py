@@ -55,7 +55,7 @@ LEAST = {
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", WIRES)
 def test_recorded_texts_without_markup_stay_unchanged_in_every_dialect_and_leaks_are_reported(
-    wire: Wire, recordings: Path, capsys: pytest.CaptureFixture[str]
+    wire: Wire, recordings: Path
 ) -> None:
     reported: dict[str, str] = {}
     different: dict[Any, tuple[str, Response]] = {}
@@ -69,8 +69,6 @@ def test_recorded_texts_without_markup_stay_unchanged_in_every_dialect_and_leaks
         reported.update((id, finding.message.partition(":")[0]) for finding in found)
     known = {id: leak for id in reported if (leak := _known(id)) is not None}
     false = sorted(set(reported) - set(known))
-    with capsys.disabled():
-        print(f"\n  {wire}: {len(reported)} of {blocks} texts have leaked markup, {len(false)} false alarms", end="")
     assert reported == known, f"look at {false}, and list the leaks"
     assert len(known) == {"openai.chat": len(LEAKS) - 2, "openai.responses": 1, "bedrock.converse": 1}.get(wire, 0)
     thought = 0
