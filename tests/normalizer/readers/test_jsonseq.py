@@ -91,7 +91,7 @@ def test_any_cut_of_any_objects_gives_the_same_items(
     objects: list[Any], array: bool, indent: int | None, between: str, cuts: list[int]
 ) -> None:
     written = [json.dumps(value, ensure_ascii=False, indent=indent) for value in objects]
-    body = (f"[{', '.join(written)}]" if array else between.join(written)).encode()
+    body = (f" [{', '.join(written)}]" if array else between.join(written)).encode()
     payloads, problems = read(*(body[start:end] for start, end in edges(body, cuts)), array=array)
     assert ([json.loads(payload) for payload in payloads], problems) == (objects, [])
 

@@ -10,7 +10,7 @@ import pytest
 from tests.normalizer.failures.test_textmode import ONE as CALLS
 from tests.normalizer.failures.test_textmode import F as ONE_CALL
 from tests.normalizer.failures.test_textmode import read
-from tests.normalizer.textmode.texts import BAD, EMPTY, INVOKED, SPELLINGS, F, G
+from tests.normalizer.textmode.texts import BAD, EMPTY, INVOKED, SPELLINGS, F, G, scanned
 from tests.support.decoding import codes, shapes
 from toolparity import select
 from toolparity.normalizer.errors import MalformedBody, PolicyError
@@ -235,3 +235,15 @@ def test_a_call_beside_code_is_read() -> None:
     assert "markup-in-code" in codes(fenced)
     quoted = read(f"{ONE}\nas in `so: {LINE}`", "tool-xml")
     assert [(call.status, call.arguments) for call in quoted.calls] == [("complete", {"x": "a"}), ("invalid", None)]
+
+
+def test_a_text_with_code_or_broken_markup_gives_the_same_steps_wherever_it_is_cut() -> None:
+    broken = [
+        f"<think>{LINE}</think>{LINE}",
+        "<tool:f><tool:g><param:b>x</param:b></tool:g>",
+        "<tool:f>words</param:b></tool:f>",
+    ]
+    for text in (*EXAMPLES.values(), *BESIDE_CODE.values(), *broken):
+        whole = scanned("tool-xml", [text])[0]
+        for at in range(1, len(text)):
+            assert scanned("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]

@@ -165,6 +165,9 @@ def test_events_of_a_call_whose_closing_tag_was_cut_off_are_its_arguments() -> N
     assert shapes(response) == [F]
     assert "".join(event.text for event in shown if isinstance(event, BlockDelta)) == '{"x":"a"}'
     assert not any(isinstance(event, BlockReset) for event in shown)
+    reader = TextReader("tool-xml", StreamDecoder("openai.chat"))
+    response = read_stream([sse(chunk(content="<tool:f>words</tool:f>"))], reader, on_event=shown.append)
+    assert BlockReset(0, 0, response.calls[0].arguments_text) in shown  # what it is not is taken back
 
 
 # Asynchronous sources

@@ -90,6 +90,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("invoke", '<invoke\n  name="g"\n>\n<parameter\n  name="b">x</parameter>\n</invoke>', [G]),
     ("invoke", '<invoke name="f">words</invoke>', [BAD]),
     ("qwen-coder", "<tool_call>\n<function=g>\n<parameter=b>x</parameter></function>\n</tool_call><|im_end|>", [G]),
+    ("qwen-coder", '<function=f>{"a": 1}</function>', [F]),
     ("qwen-coder", '<tool_call>\n<function=f>\n{"a": 1}\n</function>\n</tool_call>', [F]),
     ("glm", "<tool_call>g\n<arg_key>b</arg_key><arg_value>x</arg_value>\n</tool_call>", [G]),
     ("glm", "<tool_call>f</tool_call>", [EMPTY]),

@@ -98,6 +98,13 @@ def test_a_call_of_the_provider_never_reaches_the_caller_whatever_its_type() -> 
         assert (call.tool, call.arguments_text, codes(response)) == ("code_execution", '{"snippet":"1"}', findings)
 
 
+def test_arguments_under_the_index_of_another_block_run_nothing() -> None:
+    call = start(1, toolUse={"toolUseId": "a", "name": "f"})
+    response = played(delta(0, text="so"), call, delta(0, toolUse={"input": '{"x":1}'}), end())
+    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("", "invalid")]
+    assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
+
+
 def test_unknown_blocks_deltas_and_events_are_kept_and_reported() -> None:
     poem = [start(0, poem={"lines": 2}), delta(0, poem={"line": "a"}), stop(0)]
     others = event("contentBlockStart", {"contentBlockIndex": 2}), event("mood", {"is": "good"})

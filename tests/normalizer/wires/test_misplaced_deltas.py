@@ -43,19 +43,15 @@ def read(*events: dict[str, Any]) -> Response:
     return decoded(WIRE, anthropic_stream(*events))
 
 
-def test_two_blocks_under_one_index_are_both_kept() -> None:
-    """CLIProxyAPI 539: blocks of several types begin under one index."""
-    thinking = block_start(0, type="thinking", thinking="", signature="")
-    pieces = [
-        json_delta(0, '{"x":'),
-        thinking,
-        thinking_delta(0, "Hm."),
-        json_delta(0, "1}"),
-        thinking_delta(0, " Yes."),
-    ]
-    response = read(A, *pieces, block_delta(0, "signature", "SIG"), block_stop(0))
-    assert response.choices[0].blocks == [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm. Yes.", "SIG")]
-    assert (codes(response)[0], ran(response)) == ("index-reused", ["a"])
+def test_a_thought_under_the_index_of_a_call_is_kept_with_its_signature() -> None:
+    """CLIProxyAPI 539: two blocks begin under one index. claude-code-router 1725: a thought has no start."""
+    thinking, signature = block_start(0, type="thinking", thinking="", signature=""), block_delta(0, "signature", "SIG")
+    arguments, rest = json_delta(0, '{"x":'), json_delta(0, "1}")
+    begun = read(A, arguments, thinking, thinking_delta(0, "Hm."), rest, signature, block_stop(0))
+    implied = read(A, arguments, rest, block_stop(0), thinking_delta(0, "Hm."), signature)
+    for response, finding in ((begun, "index-reused"), (implied, "delta-misplaced")):
+        assert response.choices[0].blocks == [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm.", "SIG")]
+        assert (finding in codes(response), ran(response)) == (True, ["a"])
 
 
 #: Streams whose calls must not run, with the texts and statuses of their calls.

@@ -82,6 +82,9 @@ def test_DUP_31_a_copy_without_arguments_is_not_a_second_call(wire: str, streame
         findings = [each for each in response.findings if each.code != "arguments-empty"]
         found = {(each.code, (each.block or 0) - before) for each in findings}
         assert empty == "" or found == {("duplicate-call", 1), ("duplicate-call", 4), ("id-duplicate", 3)}
+    # nor is a copy with equal arguments, but one with others is
+    response = respond(wire, streamed, [("a", "f", text) for text in (FIRST, FIRST.replace(",", " ,"), OTHERS[0])])
+    assert [call.arguments for call in response.calls] == [full, json.loads(OTHERS[0])]
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
