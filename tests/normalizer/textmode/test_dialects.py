@@ -238,12 +238,9 @@ def test_a_call_beside_code_is_read() -> None:
 
 
 def test_a_text_with_code_or_broken_markup_gives_the_same_steps_wherever_it_is_cut() -> None:
-    broken = [
-        f"<think>{LINE}</think>{LINE}",
-        "<tool:f><tool:g><param:b>x</param:b></tool:g>",
-        "<tool:f>words</param:b></tool:f>",
-    ]
-    for text in (*EXAMPLES.values(), *BESIDE_CODE.values(), *broken):
-        whole = scanned("tool-xml", [text])[0]
+    broken = [f"<think>{LINE}</think>{LINE}", "<tool:f><tool:g><param:b>x</param:b></tool:g>"]
+    texts = [("tool-xml", text) for text in (*EXAMPLES.values(), *BESIDE_CODE.values(), *broken)]
+    for name, text in (*texts, ("invoke", '<invoke name="f">words</parameter></invoke>')):
+        whole = scanned(name, [text])[0]
         for at in range(1, len(text)):
-            assert scanned("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]
+            assert scanned(name, [text[:at], text[at:]])[0] == whole, text[:at]
