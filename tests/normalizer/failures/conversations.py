@@ -21,7 +21,6 @@ from toolparity.normalizer.requests import check_request, write_request
 
 __all__ = [
     "EVERY_WIRE",
-    "FLAGGED",
     "PROVIDERS",
     "WIRES",
     "assistant",
@@ -33,8 +32,6 @@ __all__ = [
     "respond",
 ]
 __all__ += ["results", "tool_result", "user", "written"]
-#: The wires with a flag for failed results.
-FLAGGED = ("anthropic.messages", "bedrock.converse", "google.gemini", "google.interactions")
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 _PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 _KINDS = ("system", "user", "assistant", "reasoning", "call", "result", "media", "other")

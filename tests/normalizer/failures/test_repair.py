@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
-from tests.support.decoding import TEXT_FORMS, codes, only, respond
-from toolparity import ToolCall, select
+from toolparity import ToolCall
 from toolparity.normalizer.repair import (
     Repaired,
     strip_name,
@@ -18,7 +15,6 @@ from toolparity.normalizer.repair import (
     unwrap_parallel,
 )
 
-WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
 ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}}
 PARALLEL = "multi_tool_use.parallel"
 
@@ -27,52 +23,25 @@ def call(text: str, arguments: Any = None, status: Any = "complete", name: str =
     return ToolCall("a", name, arguments, text, status, **more)
 
 
-def assert_unchanged(given: ToolCall) -> None:
-    """No repair changes the call."""
-    assert unwrap_arguments(given) == unwrap_fields(given, ARRAY) == Repaired((given,))
-    assert unwrap_parallel(given, ["f"]) == strip_name(given, ["f"]) == Repaired((given,))
-
-
-@WITH_TEXT
-def test_FIN_10_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: bool) -> None:
-    text = '{"path":"a","content":"hel'
-    response = respond(wire, streamed, [("a", "write", text)])
-    cut = only(response)
-    assert (cut.arguments, cut.arguments_text, cut.status) == (None, text, "truncated")
-    assert codes(response) == ["arguments-truncated"]
-    assert select(response).kept == []
-    assert_unchanged(cut)
-    uses = {"tool_uses": [{"recipient_name": "f", "parameters": {}}]}
-    assert_unchanged(call('"{\\"a\\":1}', status="truncated"))
-    assert_unchanged(call('"{\\"a\\":1}"', status="truncated"))
-    assert_unchanged(call('{"a":"[1]"}', {"a": "[1]"}, "truncated"))
-    assert_unchanged(call("{}", uses, "truncated", PARALLEL))
-    assert_unchanged(call("{}", {}, "truncated", "f<|channel|>commentary"))
-
-
 SOUND = [
     *('{"code":"a}{b"}', '{"code":"[1,]","more":"{,}"}', '{"code":"{"}'),
     *('{"code":"// no comment"}', '{"code":"it\'s \\"quoted\\""}', '{"code":"```json"}'),
 ]
 BROKEN = ['{"a": 1, " b: 2}"x', '{"a": "it"s"}', "{'a': 1}", '{"a": 1} trailing', '{"a" 1}']
+USES = {"tool_uses": [{"recipient_name": "f", "parameters": {}}]}
+CUT = [
+    *(call(text, status="truncated") for text in ('{"path":"a","content":"hel', '"{\\"a\\":1}', '"{\\"a\\":1}"')),
+    call('{"a":"[1]"}', {"a": "[1]"}, "truncated"),
+    call("{}", USES, "truncated", PARALLEL),
+    call("{}", {}, "truncated", "f<|channel|>commentary"),
+]
 
 
-@WITH_TEXT
-def test_REP_02_REP_03_valid_arguments_and_those_beyond_repair_are_never_changed(wire: str, streamed: bool) -> None:
-    for text in SOUND:
-        sound = only(respond(wire, streamed, [("a", "f", text)]))
-        assert (sound.arguments, sound.arguments_text, sound.status) == (json.loads(text), text, "complete")
-        assert_unchanged(sound)
-    for text in BROKEN:
-        response = respond(wire, streamed, [("a", "f", text), ("b", "f", "{}")])
-        broken = response.calls[0]
-        assert (broken.arguments, broken.arguments_text, broken.status) == (None, text, "invalid")
-        chosen = select(response)
-        assert ([ref.id for ref in chosen.rejected], [ref.id for ref in chosen.kept]) == (["a"], ["b"])
-        assert_unchanged(broken)
-
-
-# The repairs on request (ARG-04, ARG-05, NAME-04, NAME-05), and their limits
+def test_sound_broken_and_truncated_arguments_are_never_changed() -> None:
+    sound = [call(text, json.loads(text)) for text in SOUND]
+    for given in (*sound, *(call(text, status="invalid") for text in BROKEN), *CUT):
+        assert unwrap_arguments(given) == unwrap_fields(given, ARRAY) == Repaired((given,))
+        assert unwrap_parallel(given, ["f"]) == strip_name(given, ["f"]) == Repaired((given,))
 
 
 def test_unwrapping_arguments_changes_nothing_else() -> None:

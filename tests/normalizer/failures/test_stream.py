@@ -1,4 +1,4 @@
-"""Failures of classes stream and robustness: calls that accumulators lose, halve or double, or read without bound."""
+"""The events of a stream: each block once and completely, repeated or missing ends, and the cost of a long one."""
 
 from __future__ import annotations
 
@@ -12,77 +12,15 @@ from tests.support.counting import function_calls
 from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
 from tests.support.emit import LOOKUP, emit_stream, scripted_call
 from tests.support.events import DONE, block_start, block_stop, delta_chunk, fragment, grpc_event, sse, tool_call
-from tests.support.wires import TEXT_WIRES, WIRES
+from tests.support.wires import WIRES
 from toolparity import StreamDecoder
 from toolparity.cassettes.scripts import Part, Say, Think
 from toolparity.normalizer.errors import DecoderFinished, TooManyCalls
-from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, ChoiceStop
-from toolparity.normalizer.model import Text, ToolCall
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
-CHAT, CLAUDE, XAI = "openai.chat", "anthropic.messages", "xai.grpc"
-TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city":"Turin"}')
+CHAT, CLAUDE = "openai.chat", "anthropic.messages"
 FRAMES = emit_stream(CHAT, [LOOKUP])
-WHOLE_CALL = fragment('{"city":"Turin"}', 0, "call_a", "lookup")
-#: Streams of a call with unusual deltas around it -> the text in them.
-AROUND = {
-    "STR-01 an empty text first": (CHAT, [sse(delta_chunk({"role": "assistant", "content": ""})), *FRAMES], []),
-    "STR-01 a null text first": (CHAT, [sse(delta_chunk({"role": "assistant", "content": None})), *FRAMES], []),
-    "STR-01 an empty text on xai_grpc": (XAI, [grpc_event(content=""), *emit_stream(XAI, [LOOKUP])], []),
-    "STR-02 an empty delta first": (CHAT, [sse(delta_chunk({}), delta_chunk({"role": "assistant"})), *FRAMES], []),
-    "STR-02 text after the call": (
-        CHAT,
-        [sse(delta_chunk(WHOLE_CALL), delta_chunk({"content": "Looking."}), delta_chunk({}, "stop")), DONE],
-        [Text("Looking.")],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", AROUND)
-def test_STR_01_STR_02_empty_and_other_deltas_around_a_call_do_not_hide_it(name: str) -> None:
-    wire, frames, text = AROUND[name]
-    response = decoded(wire, frames)
-    assert response.choices[0].blocks == [*text, TURIN]
-    assert ran(response) == ["call_a"]
-
-
-@all_wires
-def test_STR_01_STR_02_text_before_a_call_does_not_hide_it_and_an_empty_one_yields_no_delta(wire: str) -> None:
-    response = decoded(wire, emit_stream(wire, [Say("Let me see."), LOOKUP]))
-    assert [type(block) for block in response.choices[0].blocks] == [Text, ToolCall]
-    assert response.text == "Let me see."
-    assert [(call.id, call.name, call.arguments) for call in response.calls] == [
-        ("call_a", "lookup", {"city": "Turin"})
-    ]
-    assert ran(response) == ["call_a"]
-    if wire in TEXT_WIRES:
-        _, events = feed(wire, emit_stream(wire, [Say(""), LOOKUP]))
-        assert "" not in [event.text for event in events if isinstance(event, BlockDelta)]
-
-
-CALL = tool_call('{"city":"Turin"}', "call_a", "lookup")
-HEAD = tool_call('{"city":', "call_a", "lookup")
-
-
-#: The pieces of a call: the same twice, without an id, with it again, as snapshots, with the name first, or whole last.
-SPREAD = (
-    [CALL, CALL],
-    [HEAD, tool_call('"Turin"}')],
-    [HEAD, tool_call('"Turin"}', "call_a", "lookup")],
-    [HEAD, tool_call('"Turin"}', "call_a")],
-    [HEAD, CALL],
-    [tool_call("", "call_a", "lookup"), CALL],
-    [HEAD, tool_call('"Tu'), tool_call('rin"}'), CALL],
-)
-
-
-def test_XAI_10_a_call_spread_over_chunks_is_one() -> None:
-    for calls in SPREAD:
-        for role in ({}, {"role": 0}):
-            frames = [grpc_event(tool_calls=[call], **role) for call in calls]
-            response = decoded(XAI, [*frames, grpc_event(finish="REASON_TOOL_CALLS")])
-            assert response.choices[0].blocks == [TURIN]
-            assert ran(response) == ["call_a"]
 
 
 def test_an_empty_delta_of_cohere_adds_nothing() -> None:
@@ -91,12 +29,64 @@ def test_an_empty_delta_of_cohere_adds_nothing() -> None:
     assert decoded("cohere.chat", [*frames[:at], frames[at].replace(b"Hi.", b""), *frames[at:]]).text == "Hi."
 
 
-def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run() -> None:
-    response = decoded(XAI, [grpc_event(tool_calls=[CALL]), b'{"code": "UNAVAILABLE", "details": "at capacity"}'])
-    assert response.error is not None
-    assert (response.error.message, response.error.retryable, response.complete) == ("at capacity", True, False)
-    assert response.choices[0].stop.reason == "error"
-    assert_not_executed(response, calls=1)
+@pytest.mark.parametrize("stop", ["tool_calls", "max_tokens", None])
+@all_wires
+def test_RSP_05_canonical_events_open_each_block_once_and_show_all_of_it(wire: str, stop: str | None) -> None:
+    second = scripted_call(('{"city": "Bari"}',), "call_b", "other", closed=stop == "tool_calls")
+    response, events = feed(wire, emit_stream(wire, [Think("Hm."), Say("I look."), LOOKUP, second], stop))
+    shown: dict[int, str] = {}
+    closed: set[int] = set()
+    calls = []
+    for event in events:
+        if isinstance(event, BlockStart):
+            assert event.key not in shown
+            shown[event.key] = ""
+            calls += [event] if event.block == "tool_call" else []
+        elif isinstance(event, (BlockDelta, BlockReset, BlockStop)):
+            assert event.key in shown.keys() - closed
+            if isinstance(event, BlockStop):
+                closed.add(event.key)
+            else:
+                shown[event.key] = (shown[event.key] if isinstance(event, BlockDelta) else "") + event.text
+    assert len(shown) >= 3  # some providers hide their reasoning
+    if stop == "tool_calls":  # else, the last call comes with the response
+        assert [(call.id, call.name) for call in calls] == [("call_a", "lookup"), ("call_b", "other")]
+        assert [shown[call.key] for call in calls] == [call.arguments_text for call in response.calls]
+
+
+def test_a_call_begins_once_and_a_snapshot_of_its_arguments_resets_it() -> None:
+    deltas = [{"tool_calls": [{"index": 0}]}, fragment("", 0, "a", "f"), fragment('{"a"', 0), fragment('{"a":1}', 0)]
+    texts = '{"a"', '{"a":1}'
+    frames = {
+        CHAT: [sse(delta_chunk(delta)) for delta in deltas],
+        "xai.grpc": [grpc_event(tool_calls=[tool_call(text, "a", "f")]) for text in texts],
+    }
+    start = BlockStart(0, 0, "tool_call", "a", "f")
+    for wire, sent in frames.items():
+        decoder = StreamDecoder(wire)
+        assert [event for frame in sent for event in decoder.feed(frame)] == [
+            start,
+            BlockDelta(0, 0, texts[0]),
+            BlockReset(0, 0, texts[1]),
+        ]
+        assert [call.arguments_text for call in decoder.finish().calls] == [texts[1]]
+
+
+@pytest.mark.parametrize(
+    "parts", [["{}", " "], ['{"query":"t"}', " "], ['{"a":1', ',"b":2}'], ['{"a":"1', '2"}'], ['{"a":{}', ',"b":{}}']]
+)
+def test_a_call_whose_text_parses_early_stops_only_when_the_wire_ends_it(parts: list[str]) -> None:
+    for wire, mark in (
+        (CHAT, b'finish_reason":"tool_calls'),
+        ("openai.responses", b"arguments.done"),
+        (CLAUDE, b"content_block_stop"),
+    ):
+        frames = emit_stream(wire, [scripted_call(tuple(parts))])
+        at = next(at for at, frame in enumerate(frames) if mark in frame.replace(b": ", b":"))
+        decoder = StreamDecoder(wire)
+        assert [event for frame in frames[:at] for event in decoder.feed(frame) if isinstance(event, BlockStop)] == []
+        decoder.feed(b"".join(frames[at:]))
+        assert [call.status for call in decoder.finish().calls] == ["complete"]
 
 
 @all_wires

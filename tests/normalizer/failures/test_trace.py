@@ -19,10 +19,10 @@ def reasons() -> dict[str, str]:
 
 
 def failures_with_tests() -> set[str]:
-    """Return the failures after which a test function of any folder is named."""
+    """Return the failures that scenarios guard against, or after which a test function of any folder is named."""
     texts = [path.read_text(encoding="utf-8") for path in HERE.parents[1].rglob("test_*.py")]
     names = re.findall(r"^ *(?:async )?def (test_[A-Z]\w*)", "\n".join(texts), re.MULTILINE)
-    return {id for name in names for id in failures_in(name)}
+    return {id for name in names for id in failures_in(name)} | coverage.trace().guards.keys()
 
 
 def test_tests_and_reasons_name_known_failures_and_never_both_the_same() -> None:

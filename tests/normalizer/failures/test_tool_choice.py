@@ -1,4 +1,4 @@
-"""Failures of classes policy and tool-choice: another call is executed, or another choice sent."""
+"""Failures of class tool-choice: another choice is sent than the caller made."""
 
 from __future__ import annotations
 
@@ -7,86 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.failures.conversations import (
-    EVERY_WIRE,
-    FLAGGED,
-    PROVIDERS,
-    WIRES,
-    call,
-    codes,
-    parts,
-    request,
-    respond,
-    user,
-    written,
-)
-from tests.normalizer.history.views import calls, of_kind
-from tests.support.decoding import FORMS
-from tests.support.decoding import respond as received
-from toolparity import Choice, Reasoning, Response, Stop, Text, select
-from toolparity.normalizer.answers import answer
+from tests.normalizer.failures.conversations import EVERY_WIRE, PROVIDERS, WIRES, codes, request, user
 from toolparity.normalizer.conversation import Request, ToolChoice, ToolDefinition
-from toolparity.normalizer.requests import check_request, read_request, with_policy, write_request
-
-#: The wires whose requests cannot turn parallel calls off.
-WITHOUT_SWITCH = ("google.gemini", "google.interactions", "bedrock.converse", "ollama.chat", "cohere.chat")
-EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
-POLICIES = pytest.mark.parametrize("policy", ["first", "all", "batch"])
-GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
-
-
-@EVERY_FORM
-def test_PAR_02_HIST_02_HIST_06_GEM_01_first_keeps_one_call_and_reports_others(wire: str, streamed: bool) -> None:
-    single = write_request(with_policy(request([user()], wire), "first"))
-    assert codes(single) == ["parallel"] * (wire in WITHOUT_SWITCH)
-    response = received(wire, streamed, GIVEN, provider=PROVIDERS[wire])
-    selection = select(response, "first")
-    assert ([ref.id for ref in selection.kept], [ref.id for ref in selection.dropped]) == (["a"], ["b", "c"])
-    assert [finding.code for finding in selection.findings] == ["dropped-call", "dropped-call"]
-    body = written([user(), *answer(response, selection, {"a": "done"})], wire, names=("f", "g")).body
-    made = [part for part in parts(wire, body) if part.kind != "user"]
-    assert [(part.kind, part.id) for part in made] == [
-        *(("call", id) for id in "abc"),
-        *(("result", id) for id in "abc"),
-    ]
-    assert [part.failed for part in made[3:]] == [False, *[wire in FLAGGED] * 2]
-    if wire == "google.gemini":
-        assert [content["role"] for content in body["contents"]] == ["user", "model", "user"]
-    reason = "This call was not executed: policy first keeps one call."
-    assert [part.text.removeprefix("[tool_error] ") for part in made[3:]] == ["done", reason, reason]
-
-
-@EVERY_WIRE
-def test_EXT_01_MULTI_01_the_selection_is_the_same_for_a_stream_and_a_body(wire: str) -> None:
-    for policy, count in (("first", 3), ("all", 3), ("batch", 3), ("all", 1)):
-        whole, streamed = (select(received(wire, form, GIVEN[:count]), policy) for form in (False, True))
-        assert whole == streamed
-        assert [ref.id for ref in whole.kept] == ["a", "b", "c"][: 1 if policy == "first" else count]
-
-
-@POLICIES
-def test_CHOICE_02_FIRST_02_calls_are_found_by_their_type_and_only_in_the_selected_choice(policy: str) -> None:
-    found = select(respond(Reasoning("hm"), Text("so"), call("a"), call("b")), policy)
-    assert [ref.id for ref in found.kept] == ["a", "b"][: 1 if policy == "first" else 2]
-    other = Choice(1, [call("x", "delete_customer_data")], Stop("tool_calls"))
-    response = Response("openai.chat", "openai", "r", "m", [Choice(0, [Text("no")], Stop("end_turn")), other])
-    selection = select(response, policy)
-    assert (selection.kept, selection.rejected) == ([], [])
-    assert [(ref.name, ref.choice, ref.reason) for ref in selection.dropped] == [
-        ("delete_customer_data", 1, "choice 0 was selected")
-    ]
-    assert calls("openai.chat", written([user(), *answer(response, selection, {})], "openai.chat").body) == []
-
-
-@EVERY_WIRE
-def test_HITL_01_RES_07_a_call_that_raises_gets_an_error_result_and_the_other_call_runs(wire: str) -> None:
-    response = respond(call("a", "delete"), call("b", "read"), wire=wire)
-    outcomes: dict[str, Any] = {"a": PermissionError("the user declined"), "b": "text"}
-    body = written([user(), *answer(response, select(response), outcomes)], wire, names=("delete", "read")).body
-    denied, ran = of_kind(wire, body, "result")
-    assert (denied.id, denied.failed, ran.id, ran.text) == ("a", wire in FLAGGED, "b", "text")
-    assert "PermissionError: the user declined" in denied.text
-
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 MODES = [ToolChoice("auto"), ToolChoice("none"), ToolChoice("required"), ToolChoice("named", "f")]
 GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "allowedFunctionNames": ["f"]}]
