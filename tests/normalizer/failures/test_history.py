@@ -76,19 +76,6 @@ def test_BED_03_the_tools_of_a_history_are_declared_where_the_request_declares_n
     assert codes(encoded) == ["default"]
 
 
-@every_pair
-def test_HIST_05_an_image_in_a_result_does_not_separate_it_from_the_next(source: str, target: str) -> None:
-    shown = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data="AAAA")], plain=False)
-    turns = [user(), assistant(call("a"), call("b")), results(shown, tool_result("b"))]
-    body = written(of(source, turns), source, target).body
-    kinds = [part.kind for part in of_kind(target, body, "result", "media")]
-    assert sorted(kinds) == ["media", "result", "result"]
-    if target in (CHAT, "xai.grpc"):
-        assert kinds == ["result", "result", "media"]
-    elif target == CLAUDE:
-        assert [block["type"] for block in body["messages"][2]["content"][:2]] == ["tool_result", "tool_result"]
-
-
 @EVERY_WIRE
 def test_HIST_07_a_result_without_its_call_is_left_out_and_reported(wire: str) -> None:
     encoded = written([*ROUND[2:], user("next")], wire)
@@ -142,16 +129,6 @@ def test_HIST_31_a_history_that_begins_with_a_call_is_legal_everywhere() -> None
     assert bridged == {"bedrock.converse", "google.gemini"}
 
 
-@pytest.mark.parametrize("source", WIRES)
-def test_ORD_04_for_mistral_an_assistant_message_separates_results_from_user_text(source: str) -> None:
-    turns = of(source, [*ROUND, user("and?")])
-    for provider, bridge in (("mistral", ["assistant"]), ("openai", [])):
-        encoded = written(turns, source, CHAT, provider=provider)
-        roles = [message["role"] for message in encoded.body["messages"]]
-        assert roles == ["user", "assistant", "tool", "tool", *bridge, "user"]
-        assert ("bridge" in codes(encoded)) is bool(bridge)
-
-
 PICTURE = "iVBORw0KGgo="
 SHOWN = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
 
@@ -162,21 +139,28 @@ def round_with(wire: str, result: ToolResult) -> list[Message]:
 
 
 @every_pair
-def test_RES_03_images_and_values_in_a_result_arrive_as_such(source: str, target: str) -> None:
-    encoded = written(round_with(source, SHOWN), source, target)
-    ((id, text),) = answered(target, encoded.body)
+def test_HIST_05_RES_03_images_and_values_in_a_result_arrive_as_such_and_in_order(source: str, target: str) -> None:
+    given = {"b": [1, None], "a": "ü"}
+    made = [user(), assistant(call("a"), call("b"), wire=source)]
+    encoded = written([*made, results(SHOWN, ToolResult("b", [JsonPart(given)]))], source, target)
+    body = encoded.body
+    (id, text), other = answered(target, body)
     assert (id, text.startswith("see"), PICTURE in text) == ("a", True, False)
-    (media,) = of_kind(target, encoded.body, "media")
+    assert other == ("b", json.dumps(given, separators=(",", ":"), ensure_ascii=False))
+    kinds = [part.kind for part in of_kind(target, body, "result", "media")]
+    assert sorted(kinds) == ["media", "result", "result"]
+    (media,) = of_kind(target, body, "media")
     assert PICTURE in media.text
+    if target in (CHAT, "xai.grpc"):
+        assert kinds == ["result", "result", "media"]
+    elif target == CLAUDE:
+        assert [block["type"] for block in body["messages"][2]["content"][:2]] == ["tool_result", "tool_result"]
     if target == "ollama.chat":
         assert codes(encoded) == ["order"]  # a message has its images apart from its text
     elif target in (*OBJECT_WIRES, "openai.responses"):
         assert codes(encoded) == []
     elif source != target or target == "xai.grpc":
         assert codes(encoded) in (["media"], ["order"])
-    given = {"b": [1, None], "a": "ü"}
-    body = written(round_with(source, ToolResult("a", [JsonPart(given)])), source, target).body
-    assert answered(target, body) == [("a", json.dumps(given, separators=(",", ":"), ensure_ascii=False))]
 
 
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc", "bedrock.converse"])

@@ -16,7 +16,6 @@ from tests.normalizer.failures.conversations import (
     assistant,
     call,
     request,
-    respond,
     results,
     tool_result,
     user,
@@ -25,10 +24,8 @@ from tests.normalizer.failures.conversations import (
 from tests.normalizer.history.views import calls
 from tests.normalizer.history.views import results as answered
 from tests.support.events import function_call, responses_body
-from toolparity import normalize, select
-from toolparity.normalizer.answers import answer
+from toolparity import normalize
 from toolparity.normalizer.conversation import Encoded, Message
-from toolparity.normalizer.errors import DuplicateAnswer
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 CHAT, RESPONSES, CLAUDE = "openai.chat", "openai.responses", "anthropic.messages"
@@ -64,13 +61,6 @@ def test_a_result_with_the_item_id_is_sent_with_the_call_id() -> None:
     turns = [user(), assistant(*made, wire=RESPONSES), results(tool_result("fc_1"))]
     for target in WIRES:
         assert ids_of(target, written(turns, RESPONSES, target)) == ["call_1"]
-
-
-def test_ID_08_a_second_result_or_one_without_a_call_is_an_error() -> None:
-    response = respond(call("a"))
-    for second in ("a", "b"):
-        with pytest.raises(DuplicateAnswer):
-            answer(response, select(response), [tool_result("a"), tool_result(second)])
 
 
 SOURCES = (RESPONSES, CLAUDE, "xai.grpc", "ollama.chat", "google.interactions", "bedrock.converse")

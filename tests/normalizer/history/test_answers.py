@@ -62,9 +62,10 @@ def test_only_the_selected_choice_is_in_the_history() -> None:
     assert answer(CHOICES, select(CHOICES, choice=1), {"b": "2"}) == [Assistant(chosen), Results([result("b", "2")])]
 
 
-def test_an_outcome_without_a_call_and_a_second_one_are_errors() -> None:
-    twice: list[tuple[Any, str]] = [({"a": "1", "z": "?"}, "outcomes for unknown calls: z")]
-    for outcomes, message in [*twice, ([ToolResult("a", []), ToolResult("a", [])], "two results for a")]:
+def test_ID_08_an_outcome_without_a_call_and_a_second_one_are_errors() -> None:
+    unknown = "outcomes for unknown calls: z"
+    wrong: list[tuple[Any, str]] = [({"a": "1", "z": "?"}, unknown), ([ToolResult(id, []) for id in "az"], unknown)]
+    for outcomes, message in [*wrong, ([ToolResult("a", []), ToolResult("a", [])], "two results for a")]:
         with pytest.raises(DuplicateAnswer, match=message):
             answer(THREE, select(THREE), outcomes)
 

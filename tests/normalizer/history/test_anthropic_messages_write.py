@@ -112,15 +112,6 @@ def test_thinking_is_turned_off_if_a_tool_round_has_no_thinking_that_can_go_back
     assert kept.body["thinking"] == THINKS["thinking"]
 
 
-def test_a_paused_turn_goes_back_with_its_open_call() -> None:
-    response = normalize(anthropic_body(SEARCH, stop="pause_turn"), WIRE, provider="anthropic")
-    assert replayed(response) == [SEARCH]
-    rest = normalize(anthropic_body(FOUND, CITED, stop="end_turn"), WIRE, provider="anthropic")
-    encoded = write(ASK, Assistant(response), Assistant(rest), BYE)
-    assert [message["content"] for message in messages(encoded)[1:3]] == [[SEARCH], [FOUND, CITED]]
-    assert encoded.losses == []
-
-
 def test_a_server_call_without_its_result_and_a_result_without_its_call_are_left_out() -> None:
     search = ServerToolCall("srvtoolu_1", "web_search", "web_search", "{}")
     found = ServerToolResult("srvtoolu_1", "web_search", raw=FOUND)

@@ -226,7 +226,7 @@ def test_an_answer_of_an_unknown_provider_is_translated_for_a_strict_one() -> No
     assert losses(encoded) == [("reasoning", 0, 0), ("extra", 0, 1)]
 
 
-def test_mistral_gets_an_assistant_message_after_a_result_except_for_models_that_accepted_none() -> None:
+def test_ORD_04_mistral_gets_an_assistant_message_after_a_result_except_for_models_that_accepted_none() -> None:
     messages = [
         {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", **FUNCTION}]},
         {"role": "tool", "tool_call_id": "abcdefgh1", "content": "ok"},
