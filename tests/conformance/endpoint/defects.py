@@ -1,4 +1,4 @@
-"""Planted defects: changes of the emulated providers' scripts, of requests or of replies, and endpoints with one."""
+"""Planted defects: changes of the emulated providers' scripts, or of what passes a gateway, and endpoints with one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
+from tests.conformance.gateway import gateways
+from tests.conformance.gateway.gateways import Change, Message
 from toolparity.cassettes.emulated.http import application
 from toolparity.cassettes.emulated.rpc import EmulatedChat
 from toolparity.cassettes.emulated.servers import serving
@@ -24,15 +25,6 @@ WIRES = (CHAT, RESPONSES, ANTHROPIC, GEMINI)
 _TEXTS = (CHAT, RESPONSES, ANTHROPIC)
 
 
-class Exchange(NamedTuple):
-    """A reply of the emulated provider. ``parts``: the JSON of the body or of the events, or bytes to send."""
-
-    request: dict[str, Any] | None
-    status: int
-    stream: bool
-    parts: list[Any]
-
-
 class Defect(NamedTuple):
     """A defect, and the check that must find it.
 
@@ -43,11 +35,10 @@ class Defect(NamedTuple):
     check: str
     probe: str
     script: Callable[[list[Part]], list[Part]] | None = None
-    request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    reply: Callable[[Exchange], Exchange] | None = None
+    request: Change | None = None
+    reply: Change | None = None
     wires: tuple[str, ...] = WIRES
     modes: tuple[str, ...] = ("plain", "stream")
-    streams_only: bool = False
 
     def modes_on(self, wire: str) -> set[str]:
         """Return the modes in which a wire can have the defect: plain bodies of Anthropic hold parsed arguments."""
@@ -88,28 +79,34 @@ def _without_calls(parts: list[Part]) -> list[Part]:
 # Changes of requests
 
 
-def _without(*names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda body: {key: value for key, value in body.items() if key not in names}
+def _without(*names: str) -> Change:
+    return gateways.with_json(lambda body: {key: value for key, value in body.items() if key not in names})
+
+
+def _one_call_in_streams(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "parallel_tool_calls": False} if body.get("stream") else body
+
+
+def _spoil_results(message: Message) -> Message:
+    """Make the provider refuse a request with results of tools."""
+    marks = (b'"role":"tool"', b"function_call_output", b"tool_result", b"functionResponse")
+    return message._replace(body=b"{}") if any(mark in message.body for mark in marks) else message
 
 
 # Changes of replies
 
 
-def _each_object(change: Callable[[dict[str, Any]], None]) -> Callable[[Exchange], Exchange]:
+def _each_object(change: Callable[[dict[str, Any]], None]) -> Change:
     """Apply a change to every JSON object in a reply, inner ones included."""
 
-    def walk(value: Any) -> None:
+    def walk(value: Any) -> Any:
         if isinstance(value, dict):
             change(value)
         for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             walk(inner)
+        return value
 
-    def changed(exchange: Exchange) -> Exchange:
-        for part in exchange.parts:
-            walk(part)
-        return exchange
-
-    return changed
+    return gateways.with_json(walk)
 
 
 def _end_turn(value: dict[str, Any]) -> None:
@@ -133,49 +130,32 @@ def _no_usage(value: dict[str, Any]) -> None:
         value.pop(name, None)
 
 
-def _of_streams(change: Callable[[list[Any]], list[Any]]) -> Callable[[Exchange], Exchange]:
-    def changed(exchange: Exchange) -> Exchange:
-        if exchange.stream and exchange.status == 200:
-            return exchange._replace(parts=change(exchange.parts))
-        return exchange
+def _of_streams(change: Callable[[list[bytes]], list[bytes]]) -> Change:
+    """Apply a change to the events of a stream."""
+
+    def changed(message: Message) -> Message:
+        events = message.body.replace(b"\r\n", b"\n").removesuffix(b"\n\n").split(b"\n\n")
+        return message._replace(body=b"".join(event + b"\n\n" for event in change(events)))
+
+    return _if_stream(changed)
+
+
+def _if_stream(change: Change) -> Change:
+    def changed(message: Message) -> Message:
+        return change(message) if b"event-stream" in dict(message.headers).get(b"content-type", b"") else message
 
     return changed
 
 
-def _cut(parts: list[Any]) -> list[Any]:
-    return parts[: len(parts) // 2]
+def _as_json(status: bytes, body: bytes) -> Change:
+    """Answer with a plain body."""
+    return lambda message: Message(b"HTTP/1.1 " + status, [(b"content-type", b"application/json")], body)
 
 
-def _with_bytes(data: bytes) -> Callable[[list[Any]], list[Any]]:
-    return lambda parts: [*parts[:1], data, *parts[1:]]
-
-
-def _has_results(body: dict[str, Any]) -> bool:
-    text = json_codec.text(body)
-    return any(mark in text for mark in ('"role":"tool"', "function_call_output", "tool_result", "functionResponse"))
-
-
-def _refuse_results(exchange: Exchange) -> Exchange:
-    if exchange.request is None or not _has_results(exchange.request):
-        return exchange
-    return Exchange(exchange.request, 400, False, [{"error": {"message": "no template for tools", "type": "invalid"}}])
-
-
-def _accept(exchange: Exchange) -> Exchange:
+def _accept(message: Message) -> Message:
     """Answer a refused request like one that says nothing."""
-    if exchange.status == 200:
-        return exchange
-    return Exchange(exchange.request, 200, False, [{"object": "chat.completion", "choices": []}])
-
-
-def _fail_streams(exchange: Exchange) -> Exchange:
-    if not exchange.stream:
-        return exchange
-    return Exchange(exchange.request, 500, False, [{"error": {"message": "out of memory", "type": "server_error"}}])
-
-
-def _stream_as_json(exchange: Exchange) -> Exchange:
-    return exchange._replace(stream=False, parts=[b"not a stream"]) if exchange.stream else exchange
+    empty = _as_json(b"200 OK", b'{"object":"chat.completion","choices":[]}')
+    return message if message.status == 200 else empty(message)
 
 
 _STREAM = ("stream",)
@@ -208,9 +188,14 @@ DEFECTS: dict[str, Defect] = {
         request=_without("parallel_tool_calls", "tool_choice"),
         wires=_TEXTS,
     ),
-    "refuses tool results": Defect("history", "one-call", reply=_refuse_results),
+    "refuses tool results": Defect("history", "one-call", request=_spoil_results),
     "accepts malformed requests": Defect("refusal", "one-call", reply=_accept, modes=()),
-    "fails in streams": Defect("answered", "one-call", reply=_fail_streams, modes=_STREAM),
+    "fails in streams": Defect(
+        "answered",
+        "one-call",
+        reply=_if_stream(_as_json(b"500 Oh", b'{"error": {"message": "out of memory", "type": "server_error"}}')),
+        modes=_STREAM,
+    ),
     "sends a wrong stop reason": Defect(
         "stop", "one-call", reply=_each_object(_end_turn), wires=(CHAT, ANTHROPIC, GEMINI)
     ),
@@ -218,12 +203,25 @@ DEFECTS: dict[str, Defect] = {
     "numbers all calls 0": Defect(
         "indexes", "three-calls", reply=_each_object(_index_zero), wires=(CHAT, ANTHROPIC), modes=_STREAM
     ),
-    "cuts streams": Defect("stream-end", "one-call", reply=_of_streams(_cut), modes=_STREAM),
-    "writes an error into a stream": Defect(
-        "form", "one-call", reply=_of_streams(_with_bytes(b"Internal Server Error\n\n")), modes=_STREAM
+    "cuts streams": Defect(
+        "stream-end", "one-call", reply=_of_streams(lambda events: events[: len(events) // 2]), modes=_STREAM
     ),
-    "answers a stream with text": Defect("form", "one-call", reply=_stream_as_json, modes=_STREAM),
-    "loses a call in streams only": Defect("alike", "three-calls", _drop_second, modes=("both",), streams_only=True),
+    "writes an error into a stream": Defect(
+        "form",
+        "one-call",
+        reply=_of_streams(lambda events: [*events[:1], b"Internal Server Error", *events[1:]]),
+        modes=_STREAM,
+    ),
+    "answers a stream with text": Defect(
+        "form", "one-call", reply=_if_stream(_as_json(b"200 OK", b"not a stream")), modes=_STREAM
+    ),
+    "loses a call in streams only": Defect(
+        "alike",
+        "three-calls",
+        request=gateways.with_json(_one_call_in_streams),
+        wires=(CHAT, RESPONSES),
+        modes=("both",),
+    ),
 }
 
 #: Check -> the checks that fail with it, because they are about the same calls or responses.
@@ -243,110 +241,29 @@ CONSEQUENCES: dict[str, set[str]] = {
 
 
 def _library(change: Callable[[list[Part]], list[Part]] | None) -> dict[str, Script]:
-    scripts = {probe.id: probe.script for probe in default_probes()}
-    if change is None:
-        return scripts
-    changed = {}
-    for id, script in scripts.items():
+    """The scripts of the probes, with a change of the rounds that have calls, or of those of the probe without one."""
+    scripts = {}
+    for probe in default_probes():
         rounds = [
-            replace(round, parts=change(list(round.parts)) if _is_tool_round(round.calls, id) else round.parts)
-            for round in script.rounds
+            replace(round, parts=change(list(round.parts)))
+            if change is not None and (round.calls or probe.id == "no-call")
+            else round
+            for round in probe.script.rounds
         ]
-        changed[id] = replace(script, rounds=rounds)
-    return changed
-
-
-def _is_tool_round(calls: list[ScriptedCall], id: str) -> bool:
-    return bool(calls) or id == "no-call"
-
-
-class DefectiveServer:
-    """An ASGI application: the emulated providers, with a defect in between."""
-
-    def __init__(self, defect: Defect | None) -> None:
-        self._defect = defect
-        self._changed = application(_library(None if defect is None else defect.script))
-        self._plain = application(_library(None))
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        data = b""
-        while True:
-            message = await receive()
-            data += message.get("body", b"")
-            if not message.get("more_body"):
-                break
-        body: dict[str, Any] | None
-        try:
-            body = msgspec.json.decode(data, type=dict[str, Any])
-        except msgspec.DecodeError:
-            body = None
-        defect = self._defect
-        asks_stream = "stream" in scope["path"] or bool(body and body.get("stream"))
-        if defect is not None and defect.request is not None and body is not None:
-            data = json_codec.encode(defect.request(body))
-        inner = self._plain if defect is not None and defect.streams_only and not asks_stream else self._changed
-        status, headers, reply = await _answer(inner, scope, data)
-        if defect is None or defect.reply is None:
-            await _send(send, status, headers, reply)
-            return
-        exchange = defect.reply(Exchange(body, status, asks_stream and status == 200, _parts(reply, headers)))
-        kind = b"text/event-stream" if exchange.stream else b"application/json"
-        await _send(send, exchange.status, [(b"content-type", kind)], _written(exchange, reply))
-
-
-async def _answer(app: Any, scope: Any, data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    sent: list[dict[str, Any]] = []
-    requests = iter([{"type": "http.request", "body": data, "more_body": False}])
-    headers = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
-
-    async def receive() -> Any:
-        return next(requests, {"type": "http.disconnect"})
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    await app({**scope, "headers": headers}, receive, send)
-    kept = [(name, value) for name, value in sent[0]["headers"] if name != b"content-length"]
-    return sent[0]["status"], kept, b"".join(message.get("body", b"") for message in sent[1:])
-
-
-async def _send(send: Any, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _parts(reply: bytes, headers: list[tuple[bytes, bytes]]) -> list[Any]:
-    if not any(name == b"content-type" and b"event-stream" in value for name, value in headers):
-        return [json_codec.decode(reply)] if reply.lstrip().startswith((b"{", b"[")) else [reply]
-    parts: list[Any] = []
-    for event in reply.replace(b"\r\n", b"\n").split(b"\n\n"):
-        data = b"".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
-        if data.startswith(b"{"):
-            parts.append(json_codec.decode(data))
-        elif event:
-            parts.append(event + b"\n\n")
-    return parts
-
-
-def _written(exchange: Exchange, reply: bytes) -> bytes:
-    if not exchange.stream:
-        part = exchange.parts[0]
-        return part if isinstance(part, bytes) else json_codec.encode(part)
-    return b"".join(part if isinstance(part, bytes) else _event(part) for part in exchange.parts)
-
-
-def _event(value: dict[str, Any]) -> bytes:
-    name = f"event: {value['type']}\n" if isinstance(value.get("type"), str) else ""
-    return name.encode() + b"data: " + json_codec.encode(value) + b"\n\n"
+        scripts[probe.id] = replace(probe.script, rounds=rounds)
+    return scripts
 
 
 @contextmanager
 def serving_with(defect: Defect | None) -> Iterator[Callable[[str], Endpoint]]:
     """Serve the emulated providers with a defect. Yields the function from a surface to its endpoint."""
-    with serving(DefectiveServer(defect), EmulatedChat({})) as servers:
+    script, request, reply = (None, None, None) if defect is None else (defect.script, defect.request, defect.reply)
+    with (
+        serving(application(_library(script)), EmulatedChat({})) as servers,
+        gateways.running(servers.http_url, request=request, reply=reply) as url,
+    ):
         yield lambda name: endpoint(
-            servers.base(SURFACES[name]) + ("/v1" if name.startswith("google.") else ""), SURFACES[name].wire
+            url + SURFACES[name].base_path + ("/v1" if name.startswith("google.") else ""), SURFACES[name].wire
         )
 
 

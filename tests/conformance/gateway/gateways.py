@@ -63,7 +63,7 @@ def with_json(change: Callable[[Any], Any]) -> Change:
                 return message
             return message._replace(body=json.dumps(change(value)).encode())
         events = []
-        for event in message.body.split(b"\n\n"):
+        for event in message.body.replace(b"\r\n", b"\n").split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
             if data[:1] == b"{":
                 value = change(json.loads(data))
