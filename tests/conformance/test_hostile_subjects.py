@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.support.thoroughness import examples, is_thorough
 from toolparity.conformance.cases.case import Case
-from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import judge
@@ -235,15 +234,19 @@ def test_a_round_or_a_split_that_was_read_is_judged_beside_a_refused_one() -> No
     assert [(law, effect) for law, (outcome, effect) in found if outcome == "fail"] == [("any-split", "refused")]
 
 
-@pytest.mark.parametrize("scenario", ["cut-only-call", "breaks-off-after-a-call", "filtered-call"])
+UNFINISHED = ("cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full", "breaks-off-after-a-call")
+
+
+@pytest.mark.parametrize("scenario", UNFINISHED)
 def test_a_loud_refusal_of_an_unfinished_response_keeps_the_laws(scenario: str) -> None:
-    surface = scenarios()[scenario].surfaces[0]
+    """A reader that refuses a cut answer loses nothing."""
     loud = returns(ValueError("cut"), claims=tuple(Reference.claims))
-    for mode in scenarios()[scenario].modes(surface):
-        judged = by_law(loud, Case(scenario, surface, mode, "all"))
-        assert judged["conservation"][0] == "pass"
-        assert {outcome for outcome, _ in judged.values()} <= {"pass", "unsupported"}
-        assert judged.get("incomplete", ("pass", ""))[0] == "pass"
+    for case in CaseFilter(scenarios=(scenario,), policies=("all",)).cases():
+        judged = by_law(loud, case)
+        assert judged["conservation"][0] == "pass", case
+        assert {outcome for outcome, _ in judged.values()} <= {"pass", "unsupported"}, case
+        assert {judged[law][0] for law in ("arguments", "usage") if law in judged} <= {"unsupported"}, case
+        assert judged.get("incomplete", ("pass", ""))[0] == "pass", case
 
 
 def test_a_subject_that_calls_exit_fails_and_does_not_end_the_run() -> None:

@@ -28,7 +28,7 @@ from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SUBJECTS, environments, subject
 from toolparity.conformance.subjects.peers import HERE, PEERS
-from toolparity.conformance.subjects.peers.scope import custom_tools, invalid_arguments, legacy_call, several_choices
+from toolparity.conformance.subjects.peers.scope import custom_tools, invalid_arguments
 from toolparity.conformance.subjects.peers.stops import stop_of
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, Verdict
@@ -195,13 +195,6 @@ def test_arguments_are_invalid_if_their_text_is_not_a_json_object() -> None:
     for arguments in (*valid, '{"a": 1', "[1]", '{"a": "\n"}'):
         call = {"type": "function", "function": {"name": "save", "arguments": arguments}}
         assert invalid_arguments(ask({"tool_calls": [call]})) == (arguments not in valid), arguments
-
-
-def test_choices_are_several_on_one_wire_only() -> None:
-    assert several_choices(ask({}, {}))
-    assert not several_choices(ask({}))
-    assert not several_choices(ask({}, {}, wire="anthropic.messages"))
-    assert legacy_call(ask({"function_call": {"name": "save", "arguments": "{}"}}))
 
 
 def test_custom_tools_are_those_of_the_request() -> None:

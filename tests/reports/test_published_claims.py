@@ -6,7 +6,6 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -96,33 +95,6 @@ def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: P
     (tmp_path / "main.py").write_text(lines)
     done = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr == "waits unnamed"
-
-
-class Refuses:
-    """Refuses every answer."""
-
-    name, version = "refuses", "1"
-    wires: frozenset[str] | None = None
-
-    def __init__(self, *claims: str) -> None:
-        self.claims = frozenset(claims)
-
-    def read(self, ask: Any) -> Any:
-        raise ValueError("not read")
-
-
-def test_a_reader_that_refuses_a_cut_answer_loses_nothing_and_one_that_refuses_a_whole_answer_fails() -> None:
-    for scenario in ("cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full"):
-        for surface in scenarios()[scenario].surfaces:
-            for mode in scenarios()[scenario].modes(surface):
-                case = Case(scenario, surface, mode, "all")
-                found = Judge(Refuses("stream", "text", "usage")).result(case).verdicts
-                assert {one.outcome for one in found if one.check == "conservation"} == {"pass"}, case
-                assert {one.outcome for one in found if one.check in ("arguments", "usage")} <= {"unsupported"}, case
-    for claims in (("text",), ("text", "select")):
-        verdicts = Judge(Refuses(*claims)).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
-        (one,) = (one for one in verdicts if one.check == "conservation")
-        assert (one.outcome, one.effect) == ("fail", "refused")
 
 
 def withdrawals() -> list[tuple[str, baseline.BaselineEntry]]:

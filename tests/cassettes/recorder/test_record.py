@@ -16,7 +16,7 @@ from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, Rep
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
 from toolparity.cassettes.recorder.record import Connection, capture, emulated, live, record
-from toolparity.cassettes.recorder.sdks import Caller, Link
+from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.scripts import Fault, Round, Say, Script, scripts
 from toolparity.cassettes.secrets import Scrubber
 from toolparity.cassettes.sources.decoding import response_of
@@ -153,26 +153,6 @@ def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
     with pytest.raises(CassetteNotWritten, match="not replace"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert place(tmp_path).read_bytes() == live
-
-
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("round", [1, 2])
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), MemoryError()], ids=lambda e: type(e).__name__)
-def test_an_interrupt_in_any_round_leaves_the_old_file(
-    tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException
-) -> None:
-    send, sent = Caller.send, []
-
-    def interrupted(self: Caller, body: Any) -> Any:
-        sent.append(body)
-        if len(sent) == round:
-            raise error
-        return send(self, body)
-
-    monkeypatch.setattr(Caller, "send", interrupted)
-    with pytest.raises((type(error), RecordingFailed)):
-        record(SINGLE, CHAT, way, stream=False, root=tmp_path)
-    assert unchanged(tmp_path, old)
 
 
 _CUT, _RESET = (Round([Say("It will")], fault=Fault(kind, after=1)) for kind in ("cut", "reset"))

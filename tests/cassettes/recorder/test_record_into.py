@@ -102,31 +102,22 @@ def test_patterns_wires_and_forms_narrow_what_is_recorded() -> None:
     ]
 
 
-def test_an_identical_recording_keeps_the_file_and_another_model_replaces_it(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_changed_recording_is_shown_as_a_diff_and_another_model_is_in_its_provenance(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    recorded("text-only", *PLAIN_XAI)
-    before = contents()
-    monkeypatch.setattr("toolparity.cassettes.recorder.record.now", lambda: "2031-01-02T03:04:05Z")
-    for arguments, status in (((), "kept"), (("--rerecord",), "same")):
-        result = recorded("text-only", *PLAIN_XAI, *arguments)
-        assert f"text-only on xai.chat, plain: {status}" in result.stderr
-        assert all(str(here / "cassettes") in text for text in (result.stdout, result.stderr))
-    assert contents() == before
-    recorded("text-only", *PLAIN_XAI, "--model", "grok-x", "--rerecord")
-    (path,) = before
-    assert files.provenance_of(path).model == "grok-x"
-    assert b'"grok-x"' in files.load(path).requests[0].body
-
-
-def test_a_changed_recording_is_shown_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded("single-call", *PLAIN_XAI)
+    kept = recorded("single-call", *PLAIN_XAI)
+    assert "single-call on xai.chat, plain: kept" in kept.stderr
     old = scripts()["single-call"]
     first = msgspec.structs.replace(old.rounds[0], parts=[old.rounds[0].parts[0]] * 2)
     monkeypatch.setitem(scripts(), "single-call", msgspec.structs.replace(old, rounds=[first, old.rounds[1]]))
     result = recorded("single-call", *PLAIN_XAI)
     assert "What changed: single-call on xai.chat, plain" in result.stdout
     assert "+ call exchange 1: get_weather (function)" in result.stdout
+    recorded("single-call", *PLAIN_XAI, "--model", "grok-x", "--rerecord")
+    (path,) = contents()
+    assert files.provenance_of(path).model == "grok-x"
+    assert b'"grok-x"' in files.load(path).requests[0].body
 
 
 def test_a_failure_and_an_interrupt_are_reported_and_leave_the_old_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,8 +131,10 @@ def test_a_failure_and_an_interrupt_are_reported_and_leave_the_old_files(monkeyp
             raise ConnectionResetError("connection lost")
         return send(self, body)
 
-    def interrupted(self: Caller, body: object) -> None:
-        raise KeyboardInterrupt
+    def interrupted(self: Caller, body: dict[str, list[object]]) -> object:
+        if len(body["messages"]) > 2:
+            raise KeyboardInterrupt
+        return send(self, body)
 
     monkeypatch.setattr(Caller, "send", broken)
     failed = record(*arguments, "--rerecord")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -183,12 +182,6 @@ def plays(demo: Demo, act: str, lane: int = 0, **settings: Any) -> tuple[list[di
     return events, demo.trace(turn, events=len(events))
 
 
-def selections(events: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
-    """Kept, dropped and rejected calls of each answer."""
-    known = [event for event in events if event["type"] == "calls_known"]
-    return [(len(event["kept"]), len(event["dropped"]), len(event["rejected"])) for event in known]
-
-
 def ran(events: list[dict[str, Any]]) -> list[str]:
     return [event["name"] for event in events if event["type"] == "call_started"]
 
@@ -213,18 +206,6 @@ def test_every_act_ends_with_an_answer_on_every_wire(demo: Demo, act: str, surfa
         ]
 
 
-def test_under_each_policy_the_same_three_calls_run_once(demo: Demo) -> None:
-    for lane, expected in enumerate([[(1, 2, 0), (1, 1, 0), (1, 0, 0)], [(3, 0, 0)], [(3, 0, 0)]]):
-        events, trace = plays(demo, "policies", lane)
-        assert selections(events) == expected
-        assert Counter(ran(events)) == {"get_weather": 2, "list_events": 1}
-        assert events[-1]["text"] == FINAL
-        answers = trace["exchanges"][0]["response"]["choices"][0]["blocks"]
-        assert [block["type"] for block in answers] == ["text", "tool_call", "tool_call", "tool_call"]
-        warned = [(event["total"], len(event["dropped"])) for event in events if event["type"] == "dropped"]
-        assert warned == [(3, 2), (2, 1)] * (lane == 0)
-
-
 def test_batch_runs_the_calls_one_after_the_other_and_all_at_the_same_time(demo: Demo) -> None:
     def most_at_once(events: list[dict[str, Any]]) -> int:
         changes = {"call_started": 1, "call_finished": -1}
@@ -239,43 +220,6 @@ def test_batch_runs_the_calls_one_after_the_other_and_all_at_the_same_time(demo:
     assert most_at_once(demo.until(turn, "call_started", 3)) == 3
     demo.pace.gate.set()
     assert demo.events(turn)[-1]["text"] == FINAL
-
-
-#: Act, surface -> kept, dropped and rejected calls of each answer, the calls that run, words of the next request.
-SELECTED: dict[tuple[str, str], tuple[list[tuple[int, int, int]], list[str], str]] = {
-    ("limit", "openai.chat"): ([(2, 1, 0), (1, 0, 0)], ["get_weather", "get_weather", "list_events"], "the limit is 2"),
-    ("truncated", "openai.chat"): ([(1, 0, 1), (1, 0, 0)], ["archive_rows", "delete_rows"], "not executed"),
-    **{("server-call", at.name): ([(1, 0, 0)], ["save_note"], "") for at in acts()["server-call"].surfaces},
-}
-
-
-@pytest.mark.parametrize(("act", "surface"), SELECTED)
-def test_calls_beyond_a_limit_truncated_ones_and_those_of_the_server_do_not_run(
-    demo: Demo, act: str, surface: str
-) -> None:
-    selected, running, words = SELECTED[act, surface]
-    events, trace = plays(demo, act, surface=surface)
-    assert (selections(events), sorted(ran(events))) == (selected, running)
-    first, second, *_ = trace["exchanges"]
-    assert words in json.dumps(second["results"])
-    findings = [finding["code"] for finding in first["findings"]]
-    assert ("arguments-truncated" in findings) is (act == "truncated")
-    blocks = [block["type"] for block in first["response"]["choices"][0]["blocks"]]
-    assert ("server_tool_call" in blocks) is (act == "server-call")
-
-
-def test_in_text_mode_the_stream_ends_at_the_second_call(demo: Demo) -> None:
-    events, trace = plays(demo, "text-mode")
-    first, second, _ = trace["exchanges"]
-    text = "".join(piece["text"] for piece in first["pieces"])
-    assert "Faro" in text
-    assert "Braga" not in text
-    assert "Braga" in "".join(first["unread"])
-    assert first["unread_text"].strip().startswith('{"name": "get_weather", "arguments": {"city": "Braga"}}')
-    assert second["unread"] == []
-    assert "tool-limit" in [finding["code"] for finding in first["findings"]]
-    assert "<tool_response>" in json.dumps(second["results"])
-    assert ran(events) == ["get_weather", "get_weather"]
 
 
 @pytest.mark.parametrize(

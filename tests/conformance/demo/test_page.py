@@ -227,24 +227,33 @@ def test_a_policy_runs_alone_and_a_page_that_is_loaded_again_shows_the_same_turn
     assert signs(lane(page, "first")) == FIRST
 
 
-#: Act -> the decision on each call, and the line that sums them up.
+#: Act -> the decision on each call, the line that sums them up, and words of what the model gets back.
 OUTCOMES = {
-    "Limit": (["kept", "kept", "dropped", "kept"], "Answer 2: the dropped call is requested again and runs."),
-    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls run, 1 is rejected."),
-    "Server call": (["server", "kept"], "1 of 1 calls run, none is dropped."),
-    "Text mode": (["kept", "unread", "kept"], "The rest of answer 1 is not read. 2 calls read, 2 run."),
+    "Limit": (
+        ["kept", "kept", "dropped", "kept"],
+        "Answer 2: the dropped call is requested again and runs.",
+        "the limit is 2",
+    ),
+    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls run, 1 is rejected.", "not executed"),
+    "Server call": (["server", "kept"], "1 of 1 calls run, none is dropped.", ""),
+    "Text mode": (
+        ["kept", "unread", "kept"],
+        "The rest of answer 1 is not read. 2 calls read, 2 run.",
+        "<tool_response>",
+    ),
 }
 
 
 @pytest.mark.parametrize("title", OUTCOMES)
 def test_an_act_shows_the_decision_on_each_call_and_sums_them_up(demo: Demo, opens: Opens, title: str) -> None:
-    decisions, summary = OUTCOMES[title]
+    decisions, summary, words = OUTCOMES[title]
     page = opens()
     act(page, title)
     expect_ended(page)
     assert signs(page.locator(".lane")) == decisions
     expect(page.locator(".call .outcome", has_text="returned")).to_have_count(decisions.count("kept"))
     expect(page.locator(".lane .summary")).to_have_text([summary])
+    expect(page.locator(".lane .back").first).to_contain_text(words)
     if title == "Text mode":
         unread = page.locator(".round").first.locator(".call[data-sign=unread]")
         expect(unread.locator(".arguments")).to_contain_text('"arguments": {"city": "Braga"}')
