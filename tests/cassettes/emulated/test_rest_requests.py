@@ -1,12 +1,14 @@
-"""The emulated HTTP endpoints of OpenAI and xAI answer what a request asks for, and refuse as the providers do."""
+"""The emulated HTTP endpoints of OpenAI, xAI and Anthropic answer what a request asks for, and refuse as they do."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+import anthropic
 import httpx2
 import openai
 import pytest
@@ -24,25 +26,33 @@ from toolparity.normalizer.model import Reasoning
 from toolparity.normalizer.wires.openai_chat.rules import RULES as CHAT_RULES
 from toolparity.normalizer.wires.openai_responses.rules import RULES as RESPONSES_RULES
 
-Sdk = Callable[[Surface], openai.OpenAI]
+Sdk = Callable[[Surface], Any]
 REST_SURFACES = [SURFACES[name] for name in ("openai.chat", "openai.responses", "xai.chat", "xai.responses")]
 each_surface = pytest.mark.parametrize("surface", REST_SURFACES, ids=lambda surface: surface.name)
 OPENAI_CHAT, OPENAI_RESPONSES, XAI_CHAT, XAI_RESPONSES = REST_SURFACES
 on_responses = pytest.mark.parametrize("surface", [OPENAI_RESPONSES, XAI_RESPONSES], ids=lambda surface: surface.name)
 THOUGHT = "Let me see first."
-PATHS = {"openai.chat": "/chat/completions", "openai.responses": "/responses"}
+ANTHROPIC = SURFACES["anthropic.messages"]
+each_provider = pytest.mark.parametrize("surface", [*REST_SURFACES, ANTHROPIC], ids=lambda surface: surface.name)
+PATHS = {
+    "openai.chat": "/chat/completions",
+    "openai.responses": "/responses",
+    "anthropic.messages": "/v1/messages",
+}
+REQUEST_ID = "req_011C[1-9A-HJ-NP-Za-km-z]{20}"
 JSON = {"authorization": "Bearer any", "content-type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def openai_sdk(servers: Servers) -> Iterator[Sdk]:
-    """OpenAI's SDK for a surface, unpatched and without retries."""
+def sdk_of(servers: Servers) -> Iterator[Sdk]:
+    """The SDK for a surface, unpatched and without retries."""
     with ExitStack() as stack:
         clients = {
             surface.name: stack.enter_context(
-                openai.OpenAI(base_url=servers.base(surface), api_key="any", max_retries=0)
+                kind(base_url=servers.base(surface), api_key="any", max_retries=0)  # type: ignore[operator]
             )
-            for surface in REST_SURFACES
+            for kind, surfaces in ((openai.OpenAI, REST_SURFACES), (anthropic.Anthropic, [ANTHROPIC]))
+            for surface in surfaces
         }
         yield lambda surface: clients[surface.name]
 
@@ -56,6 +66,8 @@ class Answered(NamedTuple):
 
 def resource(client: Any, surface: Surface) -> Any:
     """Return the part of the SDK that sends requests of the surface."""
+    if surface is ANTHROPIC:
+        return client.messages
     return client.chat.completions if surface.wire == "openai.chat" else client.responses
 
 
@@ -65,7 +77,7 @@ def opening(surface: Surface, id: str, *, stream: bool = False, **members: Any) 
     return {**next(conversation(script, surface, stream=stream)), **members}
 
 
-def answered(client: openai.OpenAI, surface: Surface, body: dict[str, Any]) -> Answered:
+def answered(client: Any, surface: Surface, body: dict[str, Any]) -> Answered:
     """Send a body through the SDK. Raises what the SDK raises."""
     raw = resource(client, surface).with_raw_response.create(**body)
     if not body.get("stream"):
@@ -85,7 +97,7 @@ def events(answer: Answered) -> list[dict[str, Any]]:
 
 @each_surface
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-def test_calls_are_made_as_the_request_allows(openai_sdk: Sdk, surface: Surface, stream: bool) -> None:
+def test_calls_are_made_as_the_request_allows(sdk_of: Sdk, surface: Surface, stream: bool) -> None:
     for members, count in (
         ({"tool_choice": "none"}, 0),
         ({"parallel_tool_calls": False}, 1),
@@ -93,19 +105,17 @@ def test_calls_are_made_as_the_request_allows(openai_sdk: Sdk, surface: Surface,
         ({"tool_choice": "auto"}, 2),
     ):
         body = opening(surface, "calls", stream=stream, **members)
-        (choice,) = answered(openai_sdk(surface), surface, body).response.choices
+        (choice,) = answered(sdk_of(surface), surface, body).response.choices
         assert [call.arguments for call in choice.calls] == [{"what": "a"}, {"what": "b"}][:count]
         assert (choice.text, choice.stop.reason) == (TEXT, "tool_calls" if count else "end_turn")
 
 
 @each_surface
-def test_answers_name_the_snapshot_of_the_model_and_carry_the_providers_headers(
-    openai_sdk: Sdk, surface: Surface
-) -> None:
+def test_answers_name_the_snapshot_of_the_model_and_carry_the_providers_headers(sdk_of: Sdk, surface: Surface) -> None:
     asked, snapshot = {"openai": ("gpt-4.1", "gpt-4.1-2025-04-14"), "xai": ("grok-4", "grok-4-0709")}[surface.provider]
     body = opening(surface, "text-only", model=asked)
-    assert answered(openai_sdk(surface), surface, body).response.model == snapshot
-    raw = resource(openai_sdk(surface), surface).with_raw_response.create(**body)
+    assert answered(sdk_of(surface), surface, body).response.model == snapshot
+    raw = resource(sdk_of(surface), surface).with_raw_response.create(**body)
     assert raw.headers["content-type"] == "application/json"
     assert raw.headers["x-ratelimit-remaining-requests"].isdigit()
     if surface.provider == "openai":
@@ -115,25 +125,25 @@ def test_answers_name_the_snapshot_of_the_model_and_carry_the_providers_headers(
         assert (len(raw.request_id), "openai-version" in raw.headers) == (36, False)
 
 
-def test_a_stream_has_usage_and_padding_as_its_options_say(openai_sdk: Sdk) -> None:
+def test_a_stream_has_usage_and_padding_as_its_options_say(sdk_of: Sdk) -> None:
     for surface in (OPENAI_CHAT, XAI_CHAT):
         body = opening(surface, "calls", stream=True)
-        *_, last = asked = events(answered(openai_sdk(surface), surface, body))
+        *_, last = asked = events(answered(sdk_of(surface), surface, body))
         assert (last["choices"], last["usage"]["total_tokens"] > 0) == ([], True)
         del body["stream_options"]
-        without = events(answered(openai_sdk(surface), surface, body))
+        without = events(answered(sdk_of(surface), surface, body))
         assert not any("usage" in chunk for chunk in without)
         assert len(without) == len(asked) - 1
     for surface in (OPENAI_CHAT, OPENAI_RESPONSES):
         for options, padded in (({}, True), ({"include_obfuscation": False}, False)):
             body = opening(surface, "calls", stream=True, stream_options=options)
-            found = events(answered(openai_sdk(surface), surface, body))
+            found = events(answered(sdk_of(surface), surface, body))
             assert any("obfuscation" in event for event in found) is padded
 
 
 @each_surface
-def test_calls_have_the_ids_and_indexes_of_the_script(openai_sdk: Sdk, surface: Surface) -> None:
-    answer = answered(openai_sdk(surface), surface, opening(surface, "own-index", stream=True))
+def test_calls_have_the_ids_and_indexes_of_the_script(sdk_of: Sdk, surface: Surface) -> None:
+    answer = answered(sdk_of(surface), surface, opening(surface, "own-index", stream=True))
     assert [call.id for call in answer.response.calls] == ["call-ä"]
     if surface.wire == "openai.chat":
         deltas = [choice["delta"] for event in events(answer) for choice in event["choices"]]
@@ -142,7 +152,7 @@ def test_calls_have_the_ids_and_indexes_of_the_script(openai_sdk: Sdk, surface: 
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-def test_reasoning_is_counted_and_shown_as_the_request_asks(openai_sdk: Sdk, stream: bool) -> None:
+def test_reasoning_is_counted_and_shown_as_the_request_asks(sdk_of: Sdk, stream: bool) -> None:
     asked = {"reasoning": {"summary": "auto"}, "include": ["reasoning.encrypted_content"]}
     nothing: dict[str, Any] = {"reasoning": {}, "include": []}
     for surface, members, shown in (
@@ -151,7 +161,7 @@ def test_reasoning_is_counted_and_shown_as_the_request_asks(openai_sdk: Sdk, str
         (XAI_RESPONSES, nothing, (THOUGHT, False)),
     ):
         body = opening(surface, "thinks", stream=stream, **members)
-        response = answered(openai_sdk(surface), surface, body).response
+        response = answered(sdk_of(surface), surface, body).response
         (found,) = (block for block in response.choices[0].blocks if isinstance(block, Reasoning))
         assert (found.text, (found.encrypted or "").startswith("gAAAAAB")) == shown
         assert response.usage is not None
@@ -159,10 +169,10 @@ def test_reasoning_is_counted_and_shown_as_the_request_asks(openai_sdk: Sdk, str
 
 
 @on_responses
-def test_a_server_call_shows_its_results(openai_sdk: Sdk, surface: Surface) -> None:
+def test_a_server_call_shows_its_results(sdk_of: Sdk, surface: Surface) -> None:
     def output(id: str, *include: str) -> list[dict[str, Any]]:
         body = opening(surface, id, include=list(include))
-        found: list[dict[str, Any]] = json.loads(answered(openai_sdk(surface), surface, body).data)["output"]
+        found: list[dict[str, Any]] = json.loads(answered(sdk_of(surface), surface, body).data)["output"]
         return found
 
     urls = ["https://example.com/a", "https://example.org/b"]
@@ -178,8 +188,8 @@ def test_a_server_call_shows_its_results(openai_sdk: Sdk, surface: Surface) -> N
 
 
 @on_responses
-def test_only_a_stored_answer_can_be_continued_and_read_again(openai_sdk: Sdk, surface: Surface) -> None:
-    sdk = openai_sdk(surface)
+def test_only_a_stored_answer_can_be_continued_and_read_again(sdk_of: Sdk, surface: Surface) -> None:
+    sdk = sdk_of(surface)
     first = sdk.responses.create(**opening(surface, "single-call"))
     call = next(item for item in first.output if item.type == "function_call")
     result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "dry"}]
@@ -195,12 +205,12 @@ def test_only_a_stored_answer_can_be_continued_and_read_again(openai_sdk: Sdk, s
     assert f"Previous response with id '{forgotten}' not found." in caught.value.response.text
 
 
-def test_tools_are_echoed_as_openai_reads_them(openai_sdk: Sdk) -> None:
+def test_tools_are_echoed_as_openai_reads_them(sdk_of: Sdk) -> None:
     surface = SURFACES["openai.responses"]
     body = opening(surface, "single-call")
     for strict, expected in ((None, (True, True)), (False, (False, False))):
         body["tools"][0]["strict"] = strict
-        (tool,) = openai_sdk(surface).responses.create(**body).tools
+        (tool,) = sdk_of(surface).responses.create(**body).tools
         assert tool.type == "function"
         assert (tool.strict, "additionalProperties" in (tool.parameters or {})) == expected
 
@@ -217,36 +227,44 @@ def message(surface: Surface, response: httpx2.Response) -> str:
     if surface.provider == "xai":
         assert (sorted(body), type(body["code"])) == (["code", "error"], str)
         return str(body["error"])
-    assert list(body) == ["error"]
-    assert list(body["error"]) == ["message", "type", "param", "code"]
+    assert list(body) == (["type", "error", "request_id"] if surface is ANTHROPIC else ["error"])
+    if surface is ANTHROPIC:
+        assert re.fullmatch(REQUEST_ID, response.headers["request-id"])
+        assert (response.headers["request-id"], body["error"].keys()) == (body["request_id"], {"type", "message"})
+    else:
+        assert list(body["error"]) == ["message", "type", "param", "code"]
     return str(body["error"]["message"])
 
 
-@each_surface
-def test_a_scripted_refusal_is_raised_by_the_sdk_and_read_by_the_normalizer(openai_sdk: Sdk, surface: Surface) -> None:
-    for id, raised, status, wait in (
-        ("rate_limit", openai.RateLimitError, 429, "3"),
-        ("overloaded", openai.InternalServerError, 503, None),
-        ("server_error", openai.InternalServerError, 500, None),
+@each_provider
+def test_a_scripted_refusal_is_raised_by_the_sdk_and_read_by_the_normalizer(sdk_of: Sdk, surface: Surface) -> None:
+    sdk: Any = anthropic if surface is ANTHROPIC else openai
+    for id, raised, status, wait, type in (
+        ("rate_limit", sdk.RateLimitError, 429, "3", "rate_limit_error"),
+        ("overloaded", sdk.InternalServerError, 529 if surface is ANTHROPIC else 503, None, "overloaded_error"),
+        ("server_error", sdk.InternalServerError, 500, None, "api_error"),
+        ("authentication", sdk.AuthenticationError, 401, None, "authentication_error"),
     ):
         for stream in (False, True):
             with pytest.raises(raised) as caught:
-                resource(openai_sdk(surface), surface).create(**opening(surface, id, stream=stream))
+                resource(sdk_of(surface), surface).create(**opening(surface, id, stream=stream))
             response = caught.value.response
             assert (response.status_code, response.headers.get("retry-after")) == (status, wait)
             read = normalize(response.content, surface.wire, provider=surface.provider, status=status).error
             assert read is not None
-            assert (read.message, read.retryable) == (message(surface, response), True)
+            assert (read.message, read.retryable) == (message(surface, response), status != 401)
+            assert surface is not ANTHROPIC or caught.value.type == type
 
 
-@each_surface
+@each_provider
 def test_a_missing_and_an_unknown_key_are_refused_without_showing_the_key(servers: Servers, surface: Surface) -> None:
-    body = opening(surface, "text-only")
+    body, named = opening(surface, "text-only"), "x-api-key" if surface is ANTHROPIC else "authorization"
     missing = post(servers, surface, body, {"content-type": "application/json"})
-    assert (missing.status_code, "API key" in message(surface, missing)) == (401, True)
-    unknown = post(servers, surface, body, {**JSON, "authorization": "Bearer invalid-key-0123456789"})
-    assert unknown.status_code == (401 if surface.provider == "openai" else 400)
-    assert message(surface, unknown).startswith("Incorrect API key provided: in")
+    assert (missing.status_code, message(surface, missing) != "") == (401, True)
+    unknown = post(servers, surface, body, {"content-type": "application/json", named: "Bearer invalid-key-0123456789"})
+    assert unknown.status_code == (400 if surface.provider == "xai" else 401)
+    refused = "invalid x-api-key" if surface is ANTHROPIC else "Incorrect API key provided: in"
+    assert message(surface, unknown).startswith(refused)
     assert "key-01234" not in unknown.text
 
 
@@ -337,26 +355,119 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_openai_refuses_with_its_own_message(openai_sdk: Sdk, case: str) -> None:
+def test_openai_refuses_with_its_own_message(sdk_of: Sdk, case: str) -> None:
     name, members, expected = REFUSALS[case]
     with pytest.raises(openai.APIStatusError) as caught:
-        resource(openai_sdk(SURFACES[name]), SURFACES[name]).create(**opening(SURFACES[name], "single-call", **members))
+        resource(sdk_of(SURFACES[name]), SURFACES[name]).create(**opening(SURFACES[name], "single-call", **members))
     found = caught.value.response.json()["error"]
     assert f"{caught.value.status_code} {found['param']} {found['code']}: {found['message']}".startswith(expected)
     assert found["type"] == "invalid_request_error"
 
 
 @pytest.mark.thorough(keep=1, per="{surface.name}")
-@each_surface
+@each_provider
 @pytest.mark.parametrize("after", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["rate_limit", "overloaded", "server_error"])
-def test_an_error_in_a_stream_is_raised_by_the_sdk(openai_sdk: Sdk, surface: Surface, kind: str, after: int) -> None:
-    create, id = resource(openai_sdk(surface), surface).create, f"{kind}-{after}"
-    with pytest.raises(openai.APIError) as caught:
+def test_an_error_in_a_stream_is_raised_by_the_sdk(sdk_of: Sdk, surface: Surface, kind: str, after: int) -> None:
+    sdk: Any = anthropic if surface is ANTHROPIC else openai
+    create, id = resource(sdk_of(surface), surface).create, f"{kind}-{after}"
+    with pytest.raises(sdk.APIError) as caught:
         list(create(**opening(surface, id, stream=True)))
-    assert not isinstance(caught.value, openai.APIConnectionError)
-    with pytest.raises(openai.APIStatusError):
+    assert not isinstance(caught.value, sdk.APIConnectionError)
+    with pytest.raises(sdk.APIStatusError):
         create(**opening(surface, id))
     for broken, stream in ((f"reset-{after}", True), (f"reset-{after}", False), (f"cut-{after}", False)):
-        with pytest.raises((httpx2.TransportError, openai.APIConnectionError)):
-            answered(openai_sdk(surface), surface, opening(surface, broken, stream=stream))
+        with pytest.raises((httpx2.TransportError, sdk.APIConnectionError)):
+            answered(sdk_of(surface), surface, opening(surface, broken, stream=stream))
+
+
+# Anthropic's own
+
+
+THINKING = {"type": "enabled", "budget_tokens": 1024}
+
+
+def body(id: str, **members: Any) -> dict[str, Any]:
+    return opening(ANTHROPIC, id) | {"thinking": {"type": "disabled"}, "max_tokens": 2048} | members
+
+
+def plain(sdk_of: Sdk, id: str, **members: Any) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(answered(sdk_of(ANTHROPIC), ANTHROPIC, body(id, **members)).data)
+    return made
+
+
+def streamed(sdk_of: Sdk, id: str, **members: Any) -> list[dict[str, Any]]:
+    return events(answered(sdk_of(ANTHROPIC), ANTHROPIC, body(id, stream=True, **members)))
+
+
+def deltas(events: list[dict[str, Any]], type: str, member: str) -> list[str]:
+    return [e["delta"][member] for e in events if e["type"] == "content_block_delta" and e["delta"]["type"] == type]
+
+
+def test_an_answer_has_the_ids_and_members_of_its_model_and_the_limits_in_its_headers(sdk_of: Sdk) -> None:
+    newer = plain(sdk_of, "words", model="claude-sonnet-5")
+    assert newer["model"] == "claude-sonnet-5"
+    assert newer["usage"]["output_tokens_details"] == {"thinking_tokens": 0}
+    assert newer["usage"]["inference_geo"] == "global"
+    assert plain(sdk_of, "own-id")["content"][0]["id"] == "my-own-1"
+    assert plain(sdk_of, "no-object")["content"][0]["input"] == [1, 2]
+    *_, cut = events = streamed(sdk_of, "cut-arguments")[:-1]
+    assert [e["type"] for e in events if e["type"].startswith("content_block_st")] == ["content_block_start"]
+    assert cut["delta"]["stop_reason"] == "max_tokens"
+    headers = sdk_of(ANTHROPIC).messages.with_raw_response.create(**body("words")).headers
+    assert re.fullmatch(REQUEST_ID, headers["request-id"])
+    for name in ("requests", "tokens", "input-tokens", "output-tokens"):
+        limit, remaining = (int(headers[f"anthropic-ratelimit-{name}-{end}"]) for end in ("limit", "remaining"))
+        assert 0 < remaining <= limit
+        assert re.fullmatch(r"2026-\d\d-\d\dT\d\d:\d\d:\d\dZ", headers[f"anthropic-ratelimit-{name}-reset"])
+
+
+def test_reasoning_is_shown_omitted_or_redacted_on_request(sdk_of: Sdk) -> None:
+    assert [block["type"] for block in plain(sdk_of, "thinks")["content"]] == ["text", "tool_use"]
+    made = plain(sdk_of, "thinks", thinking=THINKING)
+    thought = made["content"][0]
+    assert (thought["type"], thought["thinking"]) == ("thinking", "Let me see first.")
+    assert made["usage"]["output_tokens_details"]["thinking_tokens"] > 0
+    events = streamed(sdk_of, "thinks", thinking=THINKING)
+    assert "".join(deltas(events, "thinking_delta", "thinking")) == "Let me see first."
+    assert deltas(events, "signature_delta", "signature") == [thought["signature"]]
+    omitted = plain(sdk_of, "thinks", thinking={**THINKING, "display": "omitted"})["content"][0]
+    assert (omitted["thinking"], len(omitted["signature"]) > 100) == ("", True)
+    redacted = plain(sdk_of, "withholds", thinking=THINKING)["content"][0]
+    assert redacted == streamed(sdk_of, "withholds", thinking=THINKING)[1]["content_block"]
+    assert (redacted["type"], "secret" in json.dumps(redacted)) == ("redacted_thinking", False)
+
+
+def test_code_runs_in_the_first_version_of_the_tool_and_hosted_tools_can_fail(sdk_of: Sdk) -> None:
+    first = [{"type": "code_execution_20250522", "name": "code_execution"}]
+    call, result = plain(sdk_of, "runs", tools=first)["content"]
+    assert (call["name"], result["type"]) == ("code_execution", "code_execution_tool_result")
+    assert call["input"] == {"code": "print(2+2)"}
+    for id, kind in (("crashes", "bash_code_execution"), ("finds-nothing", "web_search")):
+        failed = plain(sdk_of, id)["content"][1]["content"]
+        assert failed == {"type": f"{kind}_tool_result_error", "error_code": "unavailable"}
+
+
+_USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]}
+_PLAY = {"role": "user", "content": "Play words."}
+#: What is wrong -> the changed members of the request, the type of the error, and a part of its message.
+BROKEN_RULES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "an unknown model": ({"model": "no-such-model"}, "not_found_error", "model: no-such-model"),
+    "no limit": ({"max_tokens": 0}, "invalid_request_error", "max_tokens"),
+    "messages that are not a list": ({"messages": "text"}, "invalid_request_error", ""),
+    "a call without a result": ({"messages": [_PLAY, _USE, _PLAY]}, "invalid_request_error", "messages.1"),
+    "an unknown beginning": ({"messages": [{**_PLAY, "content": "Hm."}]}, "invalid_request_error", "no script"),
+    "a question after the script's end": (
+        {"messages": [_PLAY, {"role": "assistant", "content": "Just words."}, _PLAY]},
+        "invalid_request_error",
+        "1 rounds",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_RULES)
+def test_anthropic_refuses_a_request_that_breaks_a_rule(sdk_of: Sdk, case: str) -> None:
+    members, type, message = BROKEN_RULES[case]
+    with pytest.raises(anthropic.APIStatusError) as caught:
+        sdk_of(ANTHROPIC).messages.create(**body("words", **members))
+    assert (caught.value.type, message in str(caught.value.api_message)) == (type, True)
