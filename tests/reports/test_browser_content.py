@@ -71,17 +71,6 @@ def test_every_name_can_be_an_address_and_an_argument_of_the_command(opened: Ope
         expect(shown.locator("dialog")).to_be_hidden()
 
 
-@pytest.mark.thorough
-def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
-    long = "0123456789" * 1_000_000
-    report = results.SubjectReport([f"{long}({long})"], [long], warnings=[long])
-    made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), rounds=[report])
-    traffic = results.Traffic(made.scenario, made.surface, made.mode, [results.WireExcerpt(long, len(long), long)])
-    shown = opened(page(run(made, traffic=[traffic])), shell.case_link(made))
-    expect(shown.locator("dialog .reason")).to_contain_text("… [of 10,000,000 characters]")
-    assert len(shown.locator("dialog").inner_text()) < 40_000
-
-
 def test_the_page_saves_the_results_of_which_it_was_made(opened: Open) -> None:
     for made in (golden.golden(), made_run(2, 6)):
         given = results.read(saved(opened(page(made)), "Results as JSON"))

@@ -33,12 +33,6 @@ PLAYED = [
 WITH_REFUSAL = ("openai.chat", "openai.responses", "anthropic.messages", "xai.chat", "xai.responses")
 
 
-@pytest.fixture(autouse=True)
-def _telemetry_reads_no_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """xAI's SDK parses the arguments of every call for its telemetry, and fails if they are cut."""
-    monkeypatch.setenv("XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES", "1")
-
-
 @pytest.mark.thorough(keep=5, per="{surface.name}")
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_a_script_is_read_as_written_in_plain_and_streamed_answers(

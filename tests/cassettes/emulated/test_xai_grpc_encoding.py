@@ -28,11 +28,6 @@ REFUSALS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _telemetry_reads_no_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES", "1")
-
-
 @pytest.fixture(scope="module")
 def sdk(servers: Servers) -> Iterator[xai_sdk.Client]:
     with client(servers) as made:

@@ -297,37 +297,32 @@ def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) 
     assert os.listdir(path.parent) == [path.name]
 
 
-@pytest.mark.parametrize("room", [0, 1, 100, 1500])
-def test_a_full_disk_leaves_the_old_cassette(old: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    real, left = os.write, room
+@pytest.mark.parametrize(
+    ("step", "room", "error"),
+    [
+        *(("write", room, errno.ENOSPC) for room in (0, 1, 100, 1500)),
+        *((step, 0, errno.EIO) for step in ("fsync", "replace", "open")),
+    ],
+)
+def test_a_full_disk_and_a_step_that_the_disk_refuses_leave_the_old_cassette(
+    old: Path, monkeypatch: pytest.MonkeyPatch, step: str, room: int, error: int
+) -> None:
+    real, left = getattr(os, step), room
 
-    def write(descriptor: int, data: Any) -> int:
+    def refuse(*args: Any, **options: Any) -> Any:
         nonlocal left
         if not left:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        taken = min(left, len(data))
+            raise OSError(error, os.strerror(error))
+        taken = min(left, len(args[1]))
         left -= taken
-        return real(descriptor, bytes(data[:taken]))
+        return real(args[0], bytes(args[1][:taken]))
 
-    monkeypatch.setattr(os, "write", write)
+    monkeypatch.setattr(os, step, refuse)
     with pytest.raises(CassetteNotWritten) as caught:
         save(old, [interaction("new" * 1000)], PROVENANCE)
     monkeypatch.undo()
-    reason = "cannot be written: No space left on device (an existing cassette is unchanged)"
+    reason = f"cannot be written: {os.strerror(error)} (an existing cassette is unchanged)"
     assert str(caught.value) == f"{old}: {reason}"
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
-def test_a_step_that_the_disk_refuses_leaves_the_old_cassette(
-    old: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, step, refuse)
-    with pytest.raises(CassetteNotWritten, match="Input/output error"):
-        save(old, [interaction("new")], PROVENANCE)
-    monkeypatch.undo()
 
 
 def test_all_is_written_and_on_disk_before_it_takes_the_place_of_the_old(

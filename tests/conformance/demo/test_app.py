@@ -125,12 +125,6 @@ def test_a_conversation_continues(demo: Demo) -> None:
     assert demo.asks("POST", "/turns", {"message": "x", "after": "unknown"})[0] == 404
 
 
-def test_a_message_without_a_script_is_refused_by_the_provider(demo: Demo) -> None:
-    events = demo.events(demo.starts("What is the meaning of all this?"))
-    assert events[-1]["type"] == "turn_failed"
-    assert "no script begins with these words" in events[-1]["error"]["message"]
-
-
 def test_an_invalid_message_is_refused_with_its_error(demo: Demo) -> None:
     wrong: list[Any] = [{"surface": "unknown"}, {"policy": "some"}, {"unknown": 1}, {"limit": "many"}, {"limit": -1}]
     for body in (b"no JSON", b"{}", {"message": " "}, *({"message": "x", **setting} for setting in wrong)):

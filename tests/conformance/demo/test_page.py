@@ -136,19 +136,6 @@ def test_a_failure_of_the_provider_is_shown(demo: Demo, opens: Opens) -> None:
     expect(page.locator(".said.failed")).to_contain_text("no script begins with these words")
 
 
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_chat_is_accessible_at_every_size(demo: Demo, opens: Opens, size: str, scheme: str, tmp_path: Path) -> None:
-    page = opens("#chat", size=size, scheme=scheme)
-    ask(page, BOTH, limit="1")
-    expect_over(page)
-    expect(page.locator(".pieces tbody tr").first).to_be_visible()
-    photograph(page, f"demo-chat-{size}-{scheme}", tmp_path)
-    assert axe_findings(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
 ENDED = "ended: natural completion"
 #: The decisions on the calls of the opening screen under the policy first.
@@ -313,13 +300,17 @@ def test_the_state_diagram_shows_the_phase_of_the_chosen_turn(demo: Demo, opens:
 
 
 @pytest.mark.thorough(keep=1, per="{name}")
-@pytest.mark.parametrize(("name", "size", "scheme"), pairwise(STAGED, list(SIZES), SCHEMES))
-def test_every_act_is_accessible_and_unclipped_at_every_size(
+@pytest.mark.parametrize(("name", "size", "scheme"), pairwise(["chat", *STAGED], list(SIZES), SCHEMES))
+def test_the_chat_and_every_act_are_accessible_and_unclipped_at_every_size(
     demo: Demo, opens: Opens, name: str, size: str, scheme: str, tmp_path: Path
 ) -> None:
     page = opens(f"#{name}", size=size, scheme=scheme)
-    expect_ended(page)
-    expect(page.locator(".timeline").first).to_be_visible()
+    if name == "chat":
+        ask(page, BOTH, limit="1")
+        expect_over(page)
+    else:
+        expect_ended(page)
+    expect(page.locator(".pieces tbody tr" if name == "chat" else ".timeline").first).to_be_visible()
     photograph(page, f"demo-{name}-{size}-{scheme}", tmp_path)
     assert axe_findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
