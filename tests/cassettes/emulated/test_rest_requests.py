@@ -48,9 +48,7 @@ def sdk_of(servers: Servers) -> Iterator[Sdk]:
     """The SDK for a surface, unpatched and without retries."""
     with ExitStack() as stack:
         clients = {
-            surface.name: stack.enter_context(
-                kind(base_url=servers.base(surface), api_key="any", max_retries=0)  # type: ignore[operator]
-            )
+            surface.name: stack.enter_context(kind(base_url=servers.base(surface), api_key="any", max_retries=0))
             for kind, surfaces in ((openai.OpenAI, REST_SURFACES), (anthropic.Anthropic, [ANTHROPIC]))
             for surface in surfaces
         }
@@ -317,8 +315,10 @@ def test_openai_refuses_with_the_status_and_the_type_of_the_broken_rule() -> Non
 
 _CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
 _ITEM = {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{}"}
+_USE = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
+_PLAY = {"role": "user", "content": "Play words."}
 _QUESTION = {"role": "user", "content": "What is the weather like?"}
-#: What is wrong -> the surface, the changed members, and the status, param, code and message of the refusal.
+#: What is wrong -> the surface, the changed members, and the refusal: status, param and code (or type), message.
 REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a model of another provider, on Chat Completions": (
         "openai.chat",
@@ -351,17 +351,43 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
         "400 max_output_tokens integer_below_min_value: Invalid 'max_output_tokens': integer below minimum value. "
         "Expected a value >= 16, but got 10 instead.",
     ),
+    **{
+        f"{what}, on Messages": ("anthropic.messages", members, expected)
+        for what, members, expected in (
+            ("an unknown model", {"model": "no-such-model"}, "404 not_found_error: model: no-such-model"),
+            ("no limit", {"max_tokens": 0}, "400 invalid_request_error: max_tokens: "),
+            ("messages that are not a list", {"messages": "text"}, "400 invalid_request_error: messages: expected"),
+            (
+                "a call without a result",
+                {"messages": [_QUESTION, {"role": "assistant", "content": [_USE]}, _QUESTION]},
+                "400 invalid_request_error: messages.1.content.0: call toolu_1 has no result",
+            ),
+            (
+                "an unknown beginning",
+                {"messages": [{**_QUESTION, "content": "Hm."}]},
+                "400 invalid_request_error: messages: no script begins with these words: 'Hm.'",
+            ),
+            (
+                "a question after the script's end",
+                {"messages": [_PLAY, {"role": "assistant", "content": "Just words."}, _PLAY]},
+                "400 invalid_request_error: the script words has only 1 rounds",
+            ),
+        )
+    },
 }
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_openai_refuses_with_its_own_message(sdk_of: Sdk, case: str) -> None:
+def test_openai_and_anthropic_refuse_with_their_own_messages(sdk_of: Sdk, case: str) -> None:
     name, members, expected = REFUSALS[case]
-    with pytest.raises(openai.APIStatusError) as caught:
-        resource(sdk_of(SURFACES[name]), SURFACES[name]).create(**opening(SURFACES[name], "single-call", **members))
-    found = caught.value.response.json()["error"]
-    assert f"{caught.value.status_code} {found['param']} {found['code']}: {found['message']}".startswith(expected)
-    assert found["type"] == "invalid_request_error"
+    surface, sdk = SURFACES[name], anthropic if name == "anthropic.messages" else openai
+    with pytest.raises(sdk.APIStatusError) as caught:
+        resource(sdk_of(surface), surface).create(**opening(surface, "single-call", **members))
+    error: Any = caught.value
+    found = error.response.json()["error"]
+    about = found["type"] if surface is ANTHROPIC else f"{found['param']} {found['code']}"
+    assert f"{error.status_code} {about}: {found['message']}".startswith(expected)
+    assert surface is ANTHROPIC or found["type"] == "invalid_request_error"
 
 
 @pytest.mark.thorough(keep=1, per="{surface.name}")
@@ -446,28 +472,3 @@ def test_code_runs_in_the_first_version_of_the_tool_and_hosted_tools_can_fail(sd
     for id, kind in (("crashes", "bash_code_execution"), ("finds-nothing", "web_search")):
         failed = plain(sdk_of, id)["content"][1]["content"]
         assert failed == {"type": f"{kind}_tool_result_error", "error_code": "unavailable"}
-
-
-_USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]}
-_PLAY = {"role": "user", "content": "Play words."}
-#: What is wrong -> the changed members of the request, the type of the error, and a part of its message.
-BROKEN_RULES: dict[str, tuple[dict[str, Any], str, str]] = {
-    "an unknown model": ({"model": "no-such-model"}, "not_found_error", "model: no-such-model"),
-    "no limit": ({"max_tokens": 0}, "invalid_request_error", "max_tokens"),
-    "messages that are not a list": ({"messages": "text"}, "invalid_request_error", ""),
-    "a call without a result": ({"messages": [_PLAY, _USE, _PLAY]}, "invalid_request_error", "messages.1"),
-    "an unknown beginning": ({"messages": [{**_PLAY, "content": "Hm."}]}, "invalid_request_error", "no script"),
-    "a question after the script's end": (
-        {"messages": [_PLAY, {"role": "assistant", "content": "Just words."}, _PLAY]},
-        "invalid_request_error",
-        "1 rounds",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BROKEN_RULES)
-def test_anthropic_refuses_a_request_that_breaks_a_rule(sdk_of: Sdk, case: str) -> None:
-    members, type, message = BROKEN_RULES[case]
-    with pytest.raises(anthropic.APIStatusError) as caught:
-        sdk_of(ANTHROPIC).messages.create(**body("words", **members))
-    assert (caught.value.type, message in str(caught.value.api_message)) == (type, True)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.conformance.gateway.gateways import Message
 from toolparity.cli import main
 
-from .defects import DEFECTS, serving_with
+from .defects import DEFECTS, Defect, serving_with
 
 pytestmark = pytest.mark.service("conformance/endpoint")
 
@@ -42,41 +40,6 @@ def _run(url: str, *options: str, key: str | None = "THE_KEY", model: str | None
     result = CliRunner().invoke(main, given)
     assert _KEY not in result.output
     return result
-
-
-class _Scripted(BaseHTTPRequestHandler):
-    status, kind, body = 200, "application/json", b"{}"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        body = self.body.replace(b"{key}", self.headers.get("authorization", "").encode())
-        self.send_response(self.status)
-        self.send_header("content-type", self.kind)
-        if self.status == 302:
-            self.send_header("location", f"https://elsewhere/{self.headers['authorization'].split()[-1]}")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        self.do_POST()
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def scripted(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A server that gives every request the same answer: (status, content type, body)."""
-    status, kind, body = request.param
-    handler = type("Handler", (_Scripted,), {"status": status, "kind": kind, "body": body})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_a_correct_endpoint_exits_with_0_and_shows_each_rate(url: str) -> None:
@@ -140,25 +103,33 @@ def test_a_budget_of_requests_that_leaves_checks_unjudged_is_not_a_success(url: 
         assert _run(url, "--max-calls", *options).exit_code == code, options
 
 
-JSON = "application/json"
+JSON = b"application/json"
+#: The key, as a server repeats it.
+_REPEATED = _KEY.encode()
 
 
 @pytest.mark.parametrize(
-    ("scripted", "model", "messages"),
+    ("status", "kind", "body", "model", "messages"),
     [
-        ((401, JSON, b'{"error": {"message": "no {key}"}}'), "m", ("refuses the key", "--api-key-env")),
-        ((404, JSON, b'{"error": "no"}'), "m", ("does not know this address or model", "/v1/chat/completions")),
-        ((200, "text/html", b"<!DOCTYPE html><p>Welcome</p>"), "m", ("web page", "base URL of the API")),
-        ((302, "text/plain", b""), "m", ("redirects to https://elsewhere/[redacted]", "pass the address")),
-        ((200, JSON, b'{"data": [{"id": "one"}, {"id": "two"}]}'), None, ("2 models: one, two", "--model")),
-        ((200, JSON, b"{}"), None, ("lists no model", "--model")),
+        (401, JSON, b'{"error": {"message": "no %s"}}' % _REPEATED, "m", ("refuses the key", "--api-key-env")),
+        (404, JSON, b'{"error": "no"}', "m", ("does not know this address or model", "/v1/chat/completions")),
+        (200, b"text/html", b"<!DOCTYPE html><p>Welcome</p>", "m", ("web page", "base URL of the API")),
+        (302, b"text/plain", b"", "m", ("redirects to https://elsewhere/[redacted]", "pass the address")),
+        (200, JSON, b'{"data": [{"id": "one"}, {"id": "two"}]}', None, ("2 models: one, two", "--model")),
+        (200, JSON, b"{}", None, ("lists no model", "--model")),
     ],
-    indirect=["scripted"],
 )
 def test_an_endpoint_that_cannot_be_judged_ends_the_run_with_advice(
-    scripted: str, model: str | None, messages: tuple[str, str]
+    status: int, kind: bytes, body: bytes, model: str | None, messages: tuple[str, str]
 ) -> None:
-    result = _run(scripted, model=model)
+    location = [(b"location", b"https://elsewhere/" + _REPEATED)] * (status == 302)
+    reply = Message(
+        b"HTTP/1.1 %d It" % status,
+        [(b"content-type", kind), *location],
+        body,
+    )
+    with serving_with(Defect("form", "one-call", reply=lambda _: reply)) as endpoint_of:
+        result = _run(endpoint_of("openai.chat").url, model=model)
     assert result.exit_code == 4, result.output
     assert [message for message in messages if message not in result.output] == []
 
