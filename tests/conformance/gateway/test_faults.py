@@ -269,8 +269,18 @@ def without_system_prompt(body: Any) -> Any:
     return {**body, "messages": [message for message in body["messages"] if message["role"] != "system"]}
 
 
+def with_cut_texts(body: Any) -> Any:
+    """Keep the last words of the user's texts."""
+    cut = [{**one, "content": one["content"][-30:]} if one["role"] == "user" else one for one in body["messages"]]
+    return {**body, "messages": cut}
+
+
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("surface", TRANSLATED)
 def test_a_loss_on_the_way_to_another_wire_breaks_handoff(surface: str) -> None:
-    for change, scenario in ((with_one_tool, "parallel-three"), (without_system_prompt, "single-call")):
+    for change, scenario in (
+        (with_one_tool, "parallel-three"),
+        (without_system_prompt, "single-call"),
+        (with_cut_texts, "single-call"),
+    ):
         assert ("handoff", "lost") in broken(translated(surface, (scenario,), ("plain",), change)), scenario
