@@ -96,8 +96,6 @@ def decode(exchange: Exchange) -> DecodedExchange:
     wire = exchange.wire
     if not is_wire(wire):
         reason = f"the wire {wire} is not supported" if wire else "the wire cannot be detected"
-        if exchange.calls:
-            return _nothing(wire, "calls-unread", f"{reason}, and the response has {exchange.calls} calls")
         return _nothing(wire, "unknown-wire", reason)
     try:
         response = report(response_of(exchange, wire))

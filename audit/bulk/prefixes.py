@@ -20,6 +20,8 @@ from ..conversations.records import MessageRecord
 
 #: How many records back the messages may be.
 REACH = 2000
+#: How many records with equal content are compared, whose ids can differ.
+_ALIKE = 4
 
 
 class ShortRecord(Struct, array_like=True, frozen=True):
@@ -37,8 +39,8 @@ class _Latest:
         self.count = 0
         self._kept: deque[tuple[list[MessageRecord], list[int]]] = deque(maxlen=REACH)
 
-    def add(self, record: ExchangeRecord) -> None:
-        self._kept.append((record.messages or [], record.chain))
+    def add(self, messages: list[MessageRecord], chain: list[int]) -> None:
+        self._kept.append((messages, chain))
         self.count += 1
 
     def back(self, places: int) -> tuple[list[MessageRecord], list[int]]:
@@ -53,7 +55,8 @@ class Shortener:
 
     def __init__(self) -> None:
         self._latest = _Latest()
-        self._numbers: dict[int, int] = {}  # the chain of each beginning -> the number of the latest record with it
+        # The chain of each beginning -> the numbers of the latest records with it, which can differ in their ids.
+        self._numbers: dict[int, tuple[int, ...]] = {}
         self._beginnings: deque[list[int]] = deque()
 
     def __call__(self, record: ExchangeRecord) -> ShortRecord:
@@ -61,18 +64,21 @@ class Shortener:
         back = shared = 0
         messages, number = record.messages, self._latest.count
         for length in range(len(record.chain), 0, -1):
-            known = self._numbers.get(record.chain[length - 1], -1)
-            if number - known <= REACH and known >= 0:
-                other = self._latest.back(number - known)[0]
-                if messages is not None and messages[:length] == other[:length]:
-                    back, shared = number - known, length
-                    break
-        new = record.chain[shared:]
-        self._numbers.update(dict.fromkeys(record.chain[shared - 1 :] if shared else new, number))
+            known = (n for n in self._numbers.get(record.chain[length - 1], ()) if number - n <= REACH)
+            back = next((number - n for n in known if messages and self._has(number - n, messages[:length])), 0)
+            if back:
+                shared = length
+                break
+        for beginning in record.chain[max(shared - 1, 0) :]:
+            self._numbers[beginning] = (number, *self._numbers.get(beginning, ())[: _ALIKE - 1])
         self._forget(record.chain)
-        self._latest.add(record)
         left = None if messages is None else messages[shared:]
+        before = self._latest.back(back)[0][:shared] if back else []
+        self._latest.add([*before, *(left or ())], record.chain)  # the objects of the messages are shared
         return ShortRecord(back, shared, replace(record, messages=left, chain=[]))
+
+    def _has(self, back: int, messages: list[MessageRecord]) -> bool:
+        return self._latest.back(back)[0][: len(messages)] == messages
 
     def _forget(self, chain: list[int]) -> None:
         """Forget the beginnings that only records out of reach have."""
@@ -80,7 +86,7 @@ class Shortener:
         if len(self._beginnings) > REACH:
             oldest = self._latest.count - REACH
             for beginning in self._beginnings.popleft():
-                if self._numbers.get(beginning) == oldest:
+                if (self._numbers.get(beginning) or (-1,))[0] == oldest:
                     del self._numbers[beginning]
 
 
@@ -101,5 +107,5 @@ class Completer:
             before = chain[short.shared - 1] if short.shared else 0
             record.messages = messages[: short.shared] + record.messages
             record.chain = chain[: short.shared] + [*accumulate(contents, fingerprints.chained, initial=before)][1:]
-        self._latest.add(record)
+        self._latest.add(record.messages or [], record.chain)
         return record

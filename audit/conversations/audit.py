@@ -80,6 +80,7 @@ class ConversationAudit:
         self._findings: dict[str, list[tuple[int, int, ConversationFinding]]] = {}
         self._with_results: set[str] = set()
         self._only_dropped: dict[str, int] = {}
+        self._only_dropped_calls: dict[str, int] = {}
         self._number = 0
 
     def add(self, record: ExchangeRecord) -> Link | None:
@@ -129,8 +130,9 @@ class ConversationAudit:
     def _revoke_dropped(self, wire: str) -> None:
         """Revoke that calls were dropped in a log that has no results at all."""
         figures = self._figures[wire]
-        if not (dropped := figures.findings.pop("dropped-in-fact", 0)):
+        if not figures.findings.pop("dropped-in-fact", 0):
             return
+        dropped = self._only_dropped_calls.get(wire, 0)
         kept = self._findings["dropped-in-fact"]
         kept[:] = [entry for entry in kept if entry[2].wire != wire]
         figures.accused -= dropped
@@ -199,12 +201,15 @@ class ConversationAudit:
             self._early.forget(node)
             account = self._accounts.pop(node.number)
             figures = self._figures[node.record.wire]
-            for (choice, _), handling in () if account.copy else account.handling.items():
+            for (choice, index), handling in () if account.copy else account.handling.items():
                 figures.calls += 1
                 if handling == "answered":
                     figures.answered += 1
                 elif handling == "finding":
                     figures.accused += 1
+                    codes = {found.code for place, _, found in account.findings if place == (choice, index)}
+                    if codes <= {"dropped-in-fact", "calls-differ"}:
+                        _count(self._only_dropped_calls, node.record.wire)
                 elif handling == "not-continued" and account.continued and choice not in account.continued:
                     _count(figures.unjudged, "other-choice")
                 else:

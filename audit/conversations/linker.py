@@ -32,8 +32,6 @@ Key = TypeVar("Key", bound=int | str | tuple[str, int])
 MESSAGES_KEPT = 1_000_000
 #: How many exchanges with the same call id are compared.
 _CANDIDATES = 8
-#: The least length of a text that two responses to one request do not share unless their calls are equal, too.
-_LONG = 40
 
 
 class Linker:
@@ -263,8 +261,8 @@ def _shared(parent: Node, child: Node) -> int:
 def _possible(node: Node, child: Node, position: int, choice: int, message: MessageRecord) -> Link | None:
     """Return the link to a choice of a response, or None if the message cannot be that response.
 
-    A signature proves the link, and a drawn id if its call is the same. If the request repeats the earlier one, so do a
-    drawn id with another call and a long text. Otherwise the message has exactly the calls of the response, after the
+    A signature proves the link, and a drawn id if its call is the same, or if the request repeats the earlier one.
+    Otherwise the message has exactly the calls of the response, after the
     same messages or the same question. It may differ only in an uncertain link: the request repeats the earlier one,
     and no other response is between.
     """
@@ -278,7 +276,7 @@ def _possible(node: Node, child: Node, position: int, choice: int, message: Mess
     link.proven = (
         not set(message.seals).isdisjoint(node.choices[choice].seals)
         or any(call.content == other.content for call, other in same)
-        or (extends and (bool(same) or _is_long_text(node.choices[choice], message)))
+        or (extends and bool(same))
     )
     link.names = _names(message.calls, made)
     link = _with_pieces(link)
@@ -288,11 +286,6 @@ def _possible(node: Node, child: Node, position: int, choice: int, message: Mess
     return link if extends and _is_next(link) and not link.changes_wire else None
 
 
-def _is_long_text(choice: MessageRecord, message: MessageRecord) -> bool:
-    """Return whether a response and a message have the same text, and no other response is likely to have it."""
-    return choice.size == message.size >= _LONG and choice.text == message.text
-
-
 def _signed_differently(node: Node, choice: MessageRecord, message: MessageRecord) -> bool:
     """Return whether both a response and a message have signatures, but none is of both."""
     if not choice.seals or not message.seals or spec(node.record.wire).sealed_anew:
@@ -300,9 +293,11 @@ def _signed_differently(node: Node, choice: MessageRecord, message: MessageRecor
     return set(choice.seals).isdisjoint(message.seals)
 
 
-def _likelihood(link: Link) -> tuple[bool, bool, bool, int, bool, bool, int]:
+def _likelihood(link: Link) -> tuple[bool, bool, bool, int, bool, bool, bool, int]:
     sure, same_wire, free = not link.uncertain, not link.changes_wire, not link.parent.children
-    return sure, link.proven, same_wire, link.shared, link.complete, free, link.parent.number
+    response, kept = link.response, link.kept
+    as_signed = response is not None and kept is not None and bool(response.seals) == bool(kept.seals)
+    return sure, link.proven, same_wire, link.shared, link.complete, as_signed, free, link.parent.number
 
 
 def _is_next(link: Link) -> bool:

@@ -34,8 +34,8 @@ class Link(Struct, eq=False):
     if the provider stores it. ``choice``: which choice of the response it is. ``shared``: how many messages at their
     beginning the two requests share. ``pieces``: the indexes of the other messages into which the history divides the
     response, as when each call directly precedes its result. ``names``: the ids of the response's calls, by those
-    assigned in the history, if the application left them out. ``proven``: a drawn id, a signature or a long text shows
-    that the message is the response. ``uncertain``: nothing shows it, and the calls differ.
+    assigned in the history, if the application left them out. ``proven``: a drawn id or a signature shows that the
+    message is the response. ``uncertain``: nothing shows it, and the calls differ.
     """
 
     parent: Node

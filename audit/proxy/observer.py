@@ -55,6 +55,7 @@ class Observer:
         self._limits = limits or Limits()
         self._delivery = Delivery(sinks, self._limits.undelivered)
         self.exchanges = 0
+        self._closed = False
         self._lock = threading.Lock()
         self.budget = MemoryBudget(self._limits.memory)
         self._encode = msgspec.msgpack.Encoder().encode
@@ -82,7 +83,10 @@ class Observer:
         return Copying(copy, self._limits.exchange, self.budget, self._done)
 
     def close(self) -> None:
-        """Judge what is waiting, within the time limit, and stop the workers."""
+        """Judge what is waiting, within the time limit, and stop the workers. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         end = time.monotonic() + self._limits.closing
         for worker in (self.recorder, self.judge):
             if worker is not None:

@@ -1,50 +1,85 @@
-"""An independent count of the calls in a value of a log, in whatever notation and however deep.
+"""An independent count of the calls in the response of a log, in whatever notation and however deep.
 
 Importers and the normalizer look for calls where the notation has them. This only knows how a call looks, so that a
-difference shows that something was not read.
+difference shows that something was not read. It is a lower bound: a log can have a call in two notations, and texts and
+arguments can contain what looks like one.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
 #: The types of blocks and items that are calls, and the members that hold a call.
 _TYPES = frozenset(("tool_use", "function_call", "tool_call", "custom_tool_call"))
 _HOLDERS = ("functionCall", "toolUse")
+_IDS = ("call_id", "id", "toolUseId")
+#: Members with the messages before the response.
+_BEFORE = frozenset(("automaticFunctionCallingHistory", "automatic_function_calling_history", "input", "messages"))
 _DEEPEST = 64
 
 
-def calls_in(value: Any, deepest: int = _DEEPEST) -> int:
-    """Return how many calls a value contains, also inside JSON text."""
+class _Seen(NamedTuple):
+    """A call: its notation, and its id if it has one."""
+
+    notation: str
+    id: str | None
+
+
+def calls_in(response: Any) -> int:
+    """Return how many calls a response has at least. JSON text counts as its value, texts in the response do not."""
+    if isinstance(response, list):
+        response = [_decoded(one) for one in response]
+    seen = [*_calls(_decoded(response), _DEEPEST)]
+    notations = {call.notation for call in seen}
+    ids = {call.id for call in seen if call.id}
+    counts = [
+        len({call.id for call in seen if call.id and call.notation == notation})
+        + sum(call.notation == notation and not call.id for call in seen)
+        for notation in notations
+    ]
+    return max([len(ids), *counts])
+
+
+def _decoded(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            value = json_codec.decode(value)
+            return json_codec.decode(value)
         except (ValueError, RecursionError):
-            return 0
-    if deepest == 0 or not isinstance(value, (dict, list)):
-        return 0
+            return None
+    return value
+
+
+def _calls(value: Any, deepest: int) -> Iterator[_Seen]:
+    if deepest == 0:
+        return
     if isinstance(value, list):
-        return sum(calls_in(element, deepest - 1) for element in value)
-    count = int(value.get("type") in _TYPES and _named(value)) if isinstance(value.get("type"), str) else 0
-    count += sum(_named(value.get(name)) for name in _HOLDERS)
-    function = value.get("function")
-    count += _named(function) and "arguments" in function  # a definition has parameters
-    calls = value.get("tool_calls")
-    if isinstance(calls, list):
-        count += sum(_is_call(call) or calls_in(call, deepest - 1) for call in calls)
-        return count + _inside(value, "tool_calls", deepest)
-    return count + _inside(value, "", deepest)
+        for element in value:
+            yield from _calls(element, deepest - 1)
+    if not isinstance(value, dict):
+        return
+    function, kind = value.get("function"), value.get("type")
+    if isinstance(kind, str) and kind in _TYPES and _is_named(value):
+        yield _Seen("type", _id(value))
+    elif isinstance(function, dict) and _is_named(function) and "arguments" in function:  # a definition has parameters
+        yield _Seen("function", _id(value))
+    else:
+        for name, member in value.items():
+            if name in _HOLDERS and _is_named(member):
+                yield _Seen(name, _id(member))
+            elif name == "tool_calls" and isinstance(member, list):
+                for call in member:
+                    plain = _is_named(call) and call.get("type") not in _TYPES
+                    yield from (_Seen("function", _id(call)),) if plain else _calls(call, deepest - 1)
+            elif name not in _BEFORE:
+                yield from _calls(member, deepest - 1)
 
 
-def _inside(value: dict[str, Any], omitted: str, deepest: int) -> int:
-    return sum(calls_in(member, deepest - 1) for name, member in value.items() if name != omitted)
-
-
-def _is_call(value: Any) -> bool:
-    return _named(value) or (isinstance(value, dict) and _named(value.get("function")))
-
-
-def _named(value: Any) -> TypeGuard[dict[str, Any]]:
+def _is_named(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str) and bool(value["name"])
+
+
+def _id(call: dict[str, Any]) -> str | None:
+    return next((id for name in _IDS if isinstance(id := call.get(name), str) and id), None)

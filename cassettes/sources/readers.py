@@ -123,22 +123,27 @@ def _parts(data: bytes, wire: str | None) -> list[bytes]:
     item = _json_object(parts[0]) if len(parts) == 1 else None
     if item is None or recordings.is_entry(item):
         return parts
-    for name in wrapping.MEMBERS:
-        entries = item.get(name)
-        if isinstance(entries, list) and any(isinstance(entry, dict) for entry in entries):
-            return [json_codec.encode(entry) for entry in entries]
-    return parts
+    lists = [item[name] for name in wrapping.MEMBERS if isinstance(item.get(name), list)]
+    lists = [elements for elements in lists if any(isinstance(element, dict) for element in elements)]
+    with_entries = [elements for elements in lists if any(map(_is_entry, elements))]
+    return [json_codec.encode(element) for elements in with_entries or lists[:1] for element in elements] or parts
 
 
 def _part(source: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body."""
     item = _json_object(data)
     is_row = item is not None and (recordings.is_row(item) or logs.format_of(item) is not None)
-    if is_row or (item is not None and wrapping.entries(item, recordings.is_entry)):
+    if is_row or (item is not None and wrapping.entries(item, recordings.is_entry).entries):
         return recordings.documents(source, None, data, wire)
     exchange = http.single_body(source, None, data, wire)
     exchange.calls = None if item is None else calls_in(item)
     return iter((exchange,))
+
+
+def _is_entry(element: Any) -> bool:
+    return isinstance(element, dict) and (
+        recordings.is_entry(element) or bool(wrapping.entries(element, recordings.is_entry).entries)
+    )
 
 
 def _listed(data: bytes) -> list[Any]:

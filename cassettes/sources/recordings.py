@@ -65,7 +65,7 @@ def looks_like_rows(head: bytes) -> bool:
     if not items:
         # The line is longer than the head. Quotes inside a string would be escaped.
         return any(map(_KEY.search, texts))
-    if any(is_row(item) or logs.format_of(item) or wrapping.entries(item, is_entry) for item in items):
+    if any(is_row(item) or logs.format_of(item) or wrapping.entries(item, is_entry).entries for item in items):
         return True
     return all(body_wire(item) is not None or is_error(item) for item in items)
 
@@ -123,12 +123,14 @@ def documents(
         yield _exchange(source, line, row, wire)
         return
     item = _object(data)
-    if format is None and not is_entry(item) and (wrapped := wrapping.entries(item, is_entry)):
-        for entry in wrapped:
+    if format is None and not is_entry(item):
+        wrapped = wrapping.entries(item, is_entry)
+        for entry in wrapped.entries:
             yield from documents(source, line, json_codec.encode(entry), wire)
-        if calls_in(item) > sum(map(calls_in, wrapped)):
-            raise UnreadableSource("calls outside of the entries that were read")
-        return
+        if wrapped.others:
+            raise UnreadableSource(f"{wrapped.others} elements beside the entries are none")
+        if wrapped.entries or wrapping.is_text(item):
+            return
     format = format or (None if body_wire(item) is not None else logs.format_of(item))
     if format is not None:
         yield from logs.exchanges(format, source, line, item)
@@ -208,7 +210,6 @@ def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None
         id=row.id,
         provider=row.provider,
         wire=wire,
-        calls=calls_in(row.body) if wire is None else None,
         stream=stream,
         status=row.status,
         content_type=row.content_type,

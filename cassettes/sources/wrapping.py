@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
@@ -32,31 +32,46 @@ MEMBERS = (
 _DEEPEST = 4
 
 
-def entries(item: dict[str, Any], is_entry: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Return the entries inside an object, which is none itself; an empty list if there are none."""
-    return list(_inside(item, is_entry, _DEEPEST))
+#: Members that hold a line of a log, which can be plain text.
+_LINES = ("message", "log", "line", "MESSAGE", "textPayload")
 
 
-def _inside(item: dict[str, Any], is_entry: Callable[[dict[str, Any]], bool], deepest: int) -> Iterator[dict[str, Any]]:
+class Wrapped(NamedTuple):
+    """The entries inside an object, and how many elements of their lists are none."""
+
+    entries: list[dict[str, Any]]
+    others: int
+
+
+def entries(item: dict[str, Any], is_entry: Callable[[dict[str, Any]], bool]) -> Wrapped:
+    """Return the entries inside an object, which is none itself."""
+    found = [*_inside(item, is_entry, _DEEPEST)]
+    return Wrapped([entry for entry in found if entry is not None], sum(entry is None for entry in found))
+
+
+def is_text(item: dict[str, Any]) -> bool:
+    """Return whether an object is a line of plain text, as programs write it beside entries."""
+    return any(isinstance(text := item.get(name), str) and text.lstrip()[:1] not in ("{", "[") for name in _LINES)
+
+
+def _inside(
+    item: dict[str, Any], is_entry: Callable[[dict[str, Any]], bool], deepest: int
+) -> Iterator[dict[str, Any] | None]:
+    """Yield each entry, and None for each element beside an entry that is not one."""
     for name in MEMBERS if deepest else ():
-        found = False
-        for value in _objects(item.get(name)):
-            if is_entry(value):
-                found = True
-                yield value
-            else:
-                for entry in _inside(value, is_entry, deepest - 1):
-                    found = True
-                    yield entry
-        if found:
-            return
+        value = _decoded(item.get(name))
+        elements = value if isinstance(value, list) else [value]
+        found = [[*_of(_decoded(element), is_entry, deepest)] for element in elements]
+        if any(found):
+            for entries in found:
+                yield from entries or (None,)
+            if not isinstance(value, list):  # the other members describe it
+                return
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    value = _decoded(value)
-    for one in value if isinstance(value, list) else (value,):
-        if isinstance(one := _decoded(one), dict):
-            yield one
+def _of(element: Any, is_entry: Callable[[dict[str, Any]], bool], deepest: int) -> Iterator[dict[str, Any] | None]:
+    if isinstance(element, dict):
+        yield from (element,) if is_entry(element) else _inside(element, is_entry, deepest - 1)
 
 
 def _decoded(value: Any) -> Any:

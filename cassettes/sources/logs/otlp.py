@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import UnreadableSource
 from ..entries import listed, mapping, mappings, readable, word
 from ..model import Exchange, Problem, ReadItem
 from . import spans
+
+T = TypeVar("T")
 
 #: How many spans may have messages whose response has not arrived.
 _OPEN_SPANS = 10_000
@@ -35,8 +37,8 @@ class Reader:
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, list[Any]] = OrderedDict()
-        self._without: dict[str, Problem] = {}  # calls whose response can be in a log record
-        self._recorded: set[str] = set()
+        self._without: OrderedDict[str, Problem] = OrderedDict()  # calls whose response can be elsewhere
+        self._read: OrderedDict[str, None] = OrderedDict()  # traces with a response
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
         """Yield the exchanges that a document completes, and a problem for each entry that cannot be read.
@@ -53,11 +55,11 @@ class Reader:
                 yield from readable("otlp", source, line, read(source, line, entry))
 
     def finish(self) -> Iterator[Problem]:
-        """Yield a problem for each call to a model whose messages are neither in its span nor in log records.
+        """Yield a problem for each call to a model in a trace of which no response was read.
 
-        Messages without a response are requests that failed or are still running.
+        Another span or a log record can have it. Messages without a response are requests that failed or are running.
         """
-        return (problem for span, problem in self._without.items() if span not in self._recorded)
+        return (problem for trace, problem in self._without.items() if trace not in self._read)
 
     def _span(self, source: str, line: int | None, span: Any) -> Iterator[Exchange]:
         attributes = _attributes(_entry(span))
@@ -66,11 +68,15 @@ class Reader:
                 (word(event.get("name", ""), "the name of an event"), _attributes(event))
                 for event in mappings(span.get("events"), "events")
             ]
+            status = span.get("status")
+            failed = isinstance(status, dict) and status.get("code") in (2, "STATUS_CODE_ERROR")
+            trace = str(span.get("traceId")).lower()
             try:
-                yield from spans.exchange(source, line, attributes, events)
+                for exchange in spans.exchange(source, line, attributes, events, failed=failed):
+                    _remember(self._read, trace, None)
+                    yield exchange
             except spans.WithoutMessages as error:
-                problem = Problem(source, error.what, error.hint, line)
-                self._without[f"{span.get('traceId')}/{span.get('spanId')}"] = problem
+                _remember(self._without, trace, Problem(source, error.what, error.hint, line))
 
     def _record(self, source: str, line: int | None, record: Any) -> Iterator[Exchange]:
         record = _entry(record)
@@ -85,7 +91,7 @@ class Reader:
         body = {} if body is None else mapping(body, "the body of an event")
         span = f"{record.get('traceId')}/{record.get('spanId')}"
         if name not in spans.EVENTS:
-            self._recorded.add(span)
+            _remember(self._read, str(record.get("traceId")).lower(), None)
         if name in spans.EVENTS:
             self._messages.setdefault(span, []).append((name, body))
             if len(self._messages) > _OPEN_SPANS:
@@ -96,6 +102,12 @@ class Reader:
                 yield from spans.exchange(source, line, attributes, [*messages, (name, body)])
         elif name == spans.DETAILS:
             yield from spans.exchange(source, line, {**attributes, **body}, [])
+
+
+def _remember(known: OrderedDict[str, T], trace: str, value: T) -> None:
+    known[trace] = value
+    if len(known) > _OPEN_SPANS:
+        known.popitem(last=False)
 
 
 def _entries(item: dict[str, Any], *path: str) -> Iterator[Any]:

@@ -37,7 +37,9 @@ def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[E
             (word(event.get("name", ""), "the name of an event"), mapping(event.get("attributes") or {}, "attributes"))
             for event in events
         ]
-        yield from spans.exchange(source, line, flat, named)
+        status = item.get("status")
+        failed = isinstance(status, dict) and status.get("status_code", status.get("code")) in ("ERROR", 2)
+        yield from spans.exchange(source, line, flat, named, failed=failed)
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

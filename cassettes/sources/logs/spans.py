@@ -50,8 +50,10 @@ def is_model_span(attributes: dict[str, Any]) -> bool:
     return any(key.startswith(_PREFIXES) for key in attributes)
 
 
-def exchange(source: str, line: int | None, attributes: dict[str, Any], events: list[Any]) -> Iterator[Exchange]:
-    """Yield the exchange of a span. ``events``: (name, attributes) of its events.
+def exchange(
+    source: str, line: int | None, attributes: dict[str, Any], events: list[Any], *, failed: bool = False
+) -> Iterator[Exchange]:
+    """Yield the exchange of a span. ``events``: (name, attributes) of its events. ``failed``: its status is an error.
 
     Raises WithoutMessages if it is the span of a call to a model, and holds no response.
     """
@@ -60,7 +62,7 @@ def exchange(source: str, line: int | None, attributes: dict[str, Any], events: 
             attributes = {**attributes, **more}
     request, response, finish = _contents(attributes, events)
     if response in (None, "", []):
-        if _is_call(attributes):
+        if _is_call(attributes) and not failed and not any(name == "exception" for name, _ in events):
             raise WithoutMessages("a span of a model without its messages", hint=_CAPTURE)
         return
     yield conversion.exchange(
@@ -80,7 +82,9 @@ def exchange(source: str, line: int | None, attributes: dict[str, Any], events: 
 
 def _is_call(attributes: dict[str, Any]) -> bool:
     """Return whether a span is a call to a model that did not fail, and not one of a tool, an agent or embeddings."""
-    return attributes.get("error.type") is None and any(attributes.get(name) in _CALLS for name in _KINDS)
+    if attributes.get("error.type") is not None or _OUTPUT in attributes:  # an answer without a message
+        return False
+    return any(attributes.get(name) in _CALLS for name in _KINDS)
 
 
 def message_of(role: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def test_files_of_a_directory_are_judged_by_their_content(tmp_path: Path) -> Non
 
 
 def _changed(value: Any, random: Random) -> Any:
-    """Return a value with one of its members left out, renamed, put inside another member or a list, or as text."""
+    """Return a value with one of its members left out, renamed, or put inside another member or a list."""
     value = _decoded(value)
     if isinstance(value, (dict, list)) and value and random.random() < 0.8:
         keys = [*value] if isinstance(value, dict) else [*range(len(value))]
@@ -194,7 +194,7 @@ def _changed(value: Any, random: Random) -> Any:
         elif isinstance(value, dict):
             value[random.choice(("payload", "content", "other"))] = value.pop(key)
         return value
-    return random.choice(([value], {"value": value}, {"data": value}, _text(value)))
+    return random.choice(([value], {"value": value}, {"data": value}))
 
 
 def _decoded(value: Any) -> Any:
