@@ -285,7 +285,7 @@ import os, sys, time
 from toolparity.conformance.subjects.process import Process
 def work(item):
     program = Process([sys.executable, "-c", "import time; time.sleep(300)"])
-    print(os.getpid(), program._process.pid, flush=True)
+    os.write(1, b"%d %d\\n" % (os.getpid(), program._process.pid))  # one line at once
     time.sleep(300)
 """
 
