@@ -209,13 +209,20 @@ def report(log: CorrectLog) -> ConversationReport:
 
 
 def accusations(seeds: range) -> list[str]:
-    """Return the accusations in the logs of these seeds, each with its seed. A model may repeat its calls."""
-    found = []
+    """Return the accusations in the logs of these seeds, each with its seed, and counts that do not add up.
+
+    A model may repeat its calls.
+    """
+    found: list[str] = []
     for seed in seeds:
         log = CorrectLog(seed, conversion=_CONVERSIONS[seed % len(_CONVERSIONS)])
+        audited = report(log)
+        for wire, one in audited.wires.items():
+            if one.accused < 0 or one.calls != one.answered + one.accused + sum(one.unjudged.values()):
+                found.append(f"{seed} ({wire}): the counts of calls do not add up: {one}")
         found += [
             f"{seed} ({log.wire}, ids {log.ids}, conversion {log.conversion!r}): {finding.code}: {finding.message}"
-            for finding in report(log).findings
+            for finding in audited.findings
             if finding.severity != "info" and finding.code != "repeated-call"
         ]
     return found

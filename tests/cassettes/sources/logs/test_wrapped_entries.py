@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.thoroughness import is_thorough
 from toolparity import Wire, normalize
+from toolparity.audit.exchange import decode
 from toolparity.audit.summary import audit_part
 from toolparity.cassettes.sources import Exchange, FilePart, Problem, read, split_files
 
@@ -147,6 +148,24 @@ def test_every_call_of_an_entry_is_read(case: str, suffix: str, tmp_path: Path) 
     assert (len(made), {item.wire for item in made}) == (len(items), {wire})
     responses = [normalize(item.body or b"", cast("Wire", wire)) for item in made]
     assert sum(len(choice.calls) for response in responses for choice in response.choices) == calls
+
+
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [
+        ({"content": [{**_USE, "id": "call_1"}], "tool_calls": [{**_CALL, "id": "call_1"}]}, 1),
+        ({"content": None, "tool_calls": [_CALL], "additional_kwargs": {"tool_calls": [_CALL]}}, 1),
+        ({"content": _text({"tool_calls": [{"name": "f", "arguments": {}}]})}, 0),
+        ({"content": [{**_USE, "input": {"step": _USE}}]}, 1),
+    ],
+    ids=["in two notations", "twice in one notation", "in a text", "in arguments"],
+)
+def test_what_only_looks_like_a_further_call_is_not_missed(message: Any, calls: int, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(_text(_generation({"role": "assistant", **message})) + "\n")
+    (exchange,) = (item for item in read(tmp_path / "log.jsonl") if isinstance(item, Exchange))
+    decoded = decode(exchange)
+    assert decoded.response is not None
+    assert (sum(len(choice.calls) for choice in decoded.response.choices), decoded.faulty) == (calls, False)
 
 
 def test_a_span_of_a_model_without_messages_is_a_problem_and_other_spans_are_not(tmp_path: Path) -> None:
