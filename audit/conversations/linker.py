@@ -171,7 +171,8 @@ class Linker:
         """Return the link to the exchange whose response made these calls, or one that is uncertain.
 
         Of several, it is one that a drawn id or a signature proves, then one on the same wire, then the one that shares
-        most messages, then one that no request continues yet, then the latest.
+        most messages, then one with exactly these calls, then one that is signed if the message is, then one that no
+        request continues yet, then the latest.
         """
         if not message.calls:
             return None
@@ -262,9 +263,8 @@ def _possible(node: Node, child: Node, position: int, choice: int, message: Mess
     """Return the link to a choice of a response, or None if the message cannot be that response.
 
     A signature proves the link, and a drawn id if its call is the same, or if the request repeats the earlier one.
-    Otherwise the message has exactly the calls of the response, after the
-    same messages or the same question. It may differ only in an uncertain link: the request repeats the earlier one,
-    and no other response is between.
+    Otherwise the message has exactly the calls of the response, after the same messages or the same question. It may
+    differ only in an uncertain link: the request repeats the earlier one, and no other response is between.
     """
     shared = _shared(node, child)
     made = node.choices[choice].calls
