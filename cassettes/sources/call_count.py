@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import json_codec
+from .json_text import parsed
 
 #: The types of blocks and items that are calls, and the members that hold a call.
 _TYPES = frozenset(("tool_use", "function_call", "tool_call", "custom_tool_call"))
@@ -31,8 +31,8 @@ class _Seen(NamedTuple):
 def calls_in(response: Any) -> int:
     """Return how many calls a response has at least. JSON text counts as its value, texts in the response do not."""
     if isinstance(response, list):
-        response = [_decoded(one) for one in response]
-    seen = [*_calls(_decoded(response), _DEEPEST)]
+        response = [parsed(one) for one in response]
+    seen = [*_calls(parsed(response), _DEEPEST)]
     notations = {call.notation for call in seen}
     ids = {call.id for call in seen if call.id}
     counts = [
@@ -41,15 +41,6 @@ def calls_in(response: Any) -> int:
         for notation in notations
     ]
     return max([len(ids), *counts])
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json_codec.decode(value)
-        except (ValueError, RecursionError):
-            return None
-    return value
 
 
 def _calls(value: Any, deepest: int) -> Iterator[_Seen]:

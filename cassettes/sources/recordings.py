@@ -123,7 +123,12 @@ def documents(
         yield _exchange(source, line, row, wire)
         return
     item = _object(data)
-    if format is None and not is_entry(item):
+    whole = body_wire(item) is not None
+    format = format or (None if whole else logs.format_of(item))
+    if format is not None:
+        yield from logs.exchanges(format, source, line, item)
+        return
+    if not whole and not is_row(item):
         wrapped = wrapping.entries(item, is_entry)
         for entry in wrapped.entries:
             yield from documents(source, line, json_codec.encode(entry), wire)
@@ -131,11 +136,7 @@ def documents(
             raise UnreadableSource(f"{wrapped.others} elements beside the entries are none")
         if wrapped.entries or wrapping.is_text(item):
             return
-    format = format or (None if body_wire(item) is not None else logs.format_of(item))
-    if format is not None:
-        yield from logs.exchanges(format, source, line, item)
-    else:
-        yield _document(source, line, data, item, wire)
+    yield _document(source, line, data, item, wire)
 
 
 def _recording(data: bytes) -> RecordingRow | None:

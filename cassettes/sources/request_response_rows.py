@@ -21,8 +21,8 @@ from . import http
 from .bodies import body_of, spelled
 from .call_count import calls_in
 from .http import address_of, method_of, optional_mapping, status_of
+from .json_text import parsed
 from .logs import conversion
-from .logs.conversion import parsed
 from .model import Exchange
 
 #: The members of request and response. The first pair that a row has is used.

@@ -10,30 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import json_codec
+from .json_text import parsed
 
 #: Members that hold entries: an object, a list of objects, or the JSON text of either.
 MEMBERS = (
     *("data", "observations", "runs", "items", "results", "spans", "records", "logs", "hits", "rows", "events"),
-    *(
-        "_source",
-        "message",
-        "log",
-        "attributes",
-        "properties",
-        "jsonPayload",
-        "textPayload",
-        "fields",
-        "line",
-        "MESSAGE",
-    ),
+    *("_source", "message", "log", "attributes", "properties"),
+    *("jsonPayload", "textPayload", "fields", "line", "MESSAGE"),
 )
-#: How many members inside each other are searched.
-_DEEPEST = 4
-
-
 #: Members that hold a line of a log, which can be plain text.
 _LINES = ("message", "log", "line", "MESSAGE", "textPayload")
+#: How many members inside each other are searched.
+_DEEPEST = 4
 
 
 class Wrapped(NamedTuple):
@@ -59,9 +47,9 @@ def _inside(
 ) -> Iterator[dict[str, Any] | None]:
     """Yield each entry, and None for each element beside an entry that is not one."""
     for name in MEMBERS if deepest else ():
-        value = _decoded(item.get(name))
+        value = parsed(item.get(name))
         elements = value if isinstance(value, list) else [value]
-        found = [[*_of(_decoded(element), is_entry, deepest)] for element in elements]
+        found = [[*_of(parsed(element), is_entry, deepest)] for element in elements]
         if any(found):
             for entries in found:
                 yield from entries or (None,)
@@ -72,13 +60,3 @@ def _inside(
 def _of(element: Any, is_entry: Callable[[dict[str, Any]], bool], deepest: int) -> Iterator[dict[str, Any] | None]:
     if isinstance(element, dict):
         yield from (element,) if is_entry(element) else _inside(element, is_entry, deepest - 1)
-
-
-def _decoded(value: Any) -> Any:
-    """Return the value of JSON text, and any other value unchanged."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json_codec.decode(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

@@ -14,6 +14,7 @@ from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
 from ..call_count import calls_in
+from ..json_text import parsed
 from ..model import Exchange
 from .messages import as_chat
 
@@ -94,16 +95,6 @@ def _is_item(one: dict[str, Any]) -> bool:
     """Return whether an object is an item of Responses, such as a call."""
     kind = text(one.get("type")) or ""
     return kind.endswith("_call") and kind != "tool_call" and "role" not in one
-
-
-def parsed(value: Any) -> Any:
-    """Return the value of JSON text; any other value unchanged."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json_codec.decode(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def text(value: Any) -> str | None:

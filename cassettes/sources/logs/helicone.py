@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
+from ..json_text import parsed
 from ..model import Exchange
 from . import conversion
-from .conversion import parsed, text
+from .conversion import text
 
 _MEMBERS = ("request_id", "request_body", "response_body")
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from ...errors import UnreadableSource
 from ..entries import mapping, readable, word
+from ..json_text import parsed
 from ..model import Exchange, ReadItem
 from . import conversion
-from .conversion import parsed, text
+from .conversion import text
 
 _TYPES = frozenset(("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "EVALUATOR"))
 

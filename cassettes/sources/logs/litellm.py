@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
+from ..json_text import parsed
 from ..model import Exchange
 from . import conversion
-from .conversion import parsed
 
 #: Call types whose responses hold no message of a model.
 _OTHERS = ("embedding", "image", "transcription", "speech", "moderation", "rerank", "text_completion", "file", "batch")

@@ -14,9 +14,10 @@ from typing import Any
 from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
+from ..json_text import parsed
 from ..model import Exchange
 from . import conversion
-from .conversion import parsed, text
+from .conversion import text
 from .messages import call
 
 #: Event of the old conventions -> role of its message.

@@ -12,7 +12,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from .servers import text
 
-#: A channel of its own for each call: grpc keeps one to each address, and its pause before the next attempt to connect.
+#: A separate channel for each call: grpc keeps one to each address, and its pause before the next attempt to connect.
 OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
 
 
