@@ -155,10 +155,16 @@ def _begin(stream: Stream) -> None:
 
 
 def test_an_exchange_over_http_2_is_unchanged(tmp_path: Path) -> None:
-    with _proxied(tmp_path, _echo) as (proxy, upstream):
+    streams: list[Stream] = []  # the connection forgets a stream that is closed
+
+    def answer(stream: Stream) -> None:
+        streams.append(stream)
+        _echo(stream)
+
+    with _proxied(tmp_path, answer) as (proxy, upstream):
         headers = {"authorization": "Bearer k", "x-twice": "1"}
         response = httpx2.post(f"{proxy.url}/v1/a%2Fb?x=%20+&y", content=_BODY, headers=headers, timeout=PATIENCE)
-        request = dict(upstream.connections[-1].streams[1].request)
+        request = dict(streams[0].request)
         (judgement,) = proxy.judgements.wait(1)
         of_unknown_length = httpx2.post(proxy.url, content=iter([_BODY, b"end"]), timeout=PATIENCE)
     assert (response.status_code, response.content, of_unknown_length.content) == (200, _BODY, _BODY + b"end")
