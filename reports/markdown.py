@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from .badge import badge_text
+from .causes import Failure, causes
 from .compare import (
     Comparison,
     VerdictChange,
@@ -21,8 +22,8 @@ from .compare import (
 )
 from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
 from .markdown_budget import MarkdownPage, code, prose, tagged
-from .problems import bad_title, pick_examples, scenario_rows
-from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
+from .problems import scenario_rows
+from .results import ORIGINS, Outcome, Report, Result, Run
 from .sentences import (
     headline_text,
     occurring_effects,
@@ -120,28 +121,29 @@ def _cases(kind: str, results: Sequence[Result]) -> Iterator[list[str]]:
 
 
 def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
-    if not counts.bad:
+    found = causes(counts)
+    if not found:
         return
     page.add("### What failed")
     sentences = {law.id: law.sentence for law in run.laws}
     left = _FAILURES
-    for number, ((subject, law, outcome), failures) in enumerate(counts.bad.items()):
-        title = bad_title(tagged(subject, _NAME), tagged(law, _NAME), outcome, failures)
-        if sentences.get(law):
-            title += f": {prose(sentences[law], _WHY)}"
-        share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others
+    for number, cause in enumerate(found):
+        title = cause.title(lambda name: tagged(name, _NAME))
+        if sentence := sentences.get(cause.leading_law):
+            title += f": {prose(sentence, _WHY)}"
+        share = left // min(len(found) - number, 3)  # a subject with many failures leaves space for the others
         head = ["", "case", "why", "again"]
         left -= page.table(
             head,
-            map(_failed, pick_examples(failures, _EXAMPLES)),
-            total=len(failures),
+            map(_failed, cause.failures[:_EXAMPLES]),
+            total=len(cause.failures),
             what="failures",
             share=share,
             summary=title,
         )
 
 
-def _failed(failure: tuple[Result, Verdict]) -> list[str]:
+def _failed(failure: Failure) -> list[str]:
     result, verdict = failure
     case, command = code(result.case, _NAME), code(result.repeat, _COMMAND)
     return [_MARKS[verdict.outcome], case, code(verdict.why, _WHY), command]

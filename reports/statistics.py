@@ -65,14 +65,14 @@ class Figures(NamedTuple):
 
     ``laws``: (subject, law) -> outcome -> number of verdicts. ``places``: (subject, scenario, surface) -> the same.
     ``standings``: one per subject, in the order of the run; subjects that only results name come last. ``bad``:
-    (subject, law, outcome) -> the verdicts that fail the run, in the order of the run. ``total``: outcome -> number of
+    (subject, outcome) -> the verdicts that fail the run, in the order of the run. ``total``: outcome -> number of
     verdicts. ``effects``: effect -> number of failures, expected or not.
     """
 
     laws: dict[tuple[str, str], Counts]
     places: dict[tuple[str, str, str], Counts]
     standings: list[Standing]
-    bad: dict[tuple[str, str, Outcome], list[tuple[Result, Verdict]]]
+    bad: dict[tuple[str, Outcome], list[tuple[Result, Verdict]]]
     total: Counts
     effects: Mapping[Effect, int]
 
@@ -116,7 +116,7 @@ def count_verdicts(run: Run) -> Figures:
     effects: dict[tuple[str, str], Counter[Effect]] = defaultdict(Counter)
     places: dict[tuple[str, str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     cases: dict[str, _CaseCounter] = {subject.name: _CaseCounter() for subject in run.subjects}
-    bad: dict[tuple[str, str, Outcome], list[tuple[Result, Verdict]]] = defaultdict(list)
+    bad: dict[tuple[str, Outcome], list[tuple[Result, Verdict]]] = defaultdict(list)
     total: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
     for result in run.results:
         place = places[result.subject, result.scenario, result.surface]
@@ -128,7 +128,7 @@ def count_verdicts(run: Run) -> Figures:
             if outcome in _FAILED:
                 effects[key][verdict.effect] += 1
             if outcome in BAD:
-                bad[*key, outcome].append((result, verdict))
+                bad[result.subject, outcome].append((result, verdict))
         cases.setdefault(result.subject, _CaseCounter()).add(result)
     subjects = {subject.name: subject for subject in run.subjects}
     whole = len({(result.scenario, result.surface, result.mode, result.policy) for result in run.results})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
+from .causes import Cause, causes
 from .compare import Comparison, VerdictChange, compare, count_by_scenario, count_text, describe_source_change
 from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
-from .problems import bad_title, pick_examples, scenario_rows
-from .results import BAD, LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
+from .problems import scenario_rows
+from .results import Outcome, Report, Result, Run, ScenarioInfo, WireExcerpt
 from .sentences import headline_text, occurring_effects, occurring_outcomes, passing_text, size_text
 from .statistics import Cell, Figures, count_verdicts
 from .subject_groups import case_table, groups, leading
@@ -22,8 +24,10 @@ _TONES: dict[Outcome, Tone] = {
     "unsupported": "dim",
     "pass": "good",
 }
-#: Failures of one law, and changes of one kind, that are shown in full. The others are counted.
+#: Changes of one kind, and further scenarios of one cause, that are listed. The others are counted.
 _EXAMPLES = 3
+#: Causes of a subject that are shown with their smallest case, and further ones with their title only.
+_CAUSES, _TITLES = 15, 25
 #: Maximum number of scenarios per subject.
 _SCENARIOS = 25
 _EXCERPT = 160
@@ -33,7 +37,7 @@ Wire = Mapping[tuple[str, str, str], Sequence[WireExcerpt]]
 
 
 def sections(report: Report, *, most: int = _EXAMPLES) -> list[Section]:
-    """Return the sections of the report. ``most``: failures per law and subject that are shown in full."""
+    """Return the sections of the report. ``most``: changes of a kind, and scenarios of a cause, that are listed."""
     run = report.run
     counts = count_verdicts(run)
     parts: list[Section] = []
@@ -92,31 +96,46 @@ def _more(left: int) -> list[Entry]:
 
 
 def _failures(run: Run, counts: Figures, most: int) -> Iterable[Lines]:
+    """Return the causes of each subject's failures, each with its smallest case and the names of others."""
     wire: Wire = {(traffic.scenario, traffic.surface, traffic.mode): traffic.rounds for traffic in run.traffic}
-    for subject in run.subjects:
-        for law in run.laws:
-            for outcome in BAD:
-                if entries := counts.bad.get((subject.name, law.id, outcome)):
-                    yield _bad(bad_title(subject.name, law.id, outcome, entries), law, entries, most, wire)
+    scenarios = {scenario.id: scenario for scenario in run.scenarios}
+    laws = {law.id: law.sentence for law in run.laws}
+    for (_, outcome), group in groupby(causes(counts), key=lambda cause: (cause.subject, cause.outcome)):
+        found = [*group]
+        for number, cause in enumerate(found[:_CAUSES], 1):
+            place = f"{number} of {len(found)}: " if outcome == "fail" and len(found) > 1 else ""
+            yield Lines(place + cause.title(), _cause(cause, laws.get(cause.leading_law, ""), most, scenarios, wire))
+        rest = [(StyledText(cause.title(), "dim"), cause.failures[0][1].reason) for cause in found[_CAUSES:]]
+        yield Lines(f"{len(rest)} more:" if rest else "", [*rest[:_TITLES], *_more(len(rest) - _TITLES)])
 
 
-def _bad(title: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict]], most: int, wire: Wire) -> Lines:
-    entries = [(StyledText(f"The law: {law.sentence}", "dim"), "")] if law.sentence else []
-    for result, verdict in pick_examples(failures, most):
-        rounds = wire.get((result.scenario, result.surface, result.mode), [])
-        at = verdict.round
-        excerpt = rounds[at].excerpt[:_EXCERPT] if at is not None and at < len(rounds) else ""
-        place = f", round {at + 1}" if at else ""
-        case = f"{verdict.outcome.upper()} {result.case}{place}"
-        entries.append((StyledText(case, _TONES[verdict.outcome]), verdict.why))
-        for label, text in (("expected", verdict.expected), ("got", verdict.got), ("wire", excerpt)):
-            if text:
-                entries.append((StyledText(f"    {label}:", "dim"), " ".join(text.split())))
-        entries.append((StyledText(f"    again:  {result.repeat}"), ""))  # unbroken, to be copied
-        if result.direct:
-            entries.append((StyledText(f"    direct:  {result.direct}"), ""))
-    entries += _more(len(failures) - most)
-    return Lines(title, entries)
+def _cause(cause: Cause, law: str, most: int, scenarios: Mapping[str, ScenarioInfo], wire: Wire) -> list[Entry]:
+    entries = [(StyledText(f"The law: {law}", "dim"), "")] if law else []
+    (result, verdict), *others = cause.failures
+    rounds = wire.get((result.scenario, result.surface, result.mode), [])
+    at = verdict.round
+    excerpt = rounds[at].excerpt[:_EXCERPT] if at is not None and at < len(rounds) else ""
+    place = f", round {at + 1}" if at else ""
+    entries.append(
+        (StyledText(f"{verdict.outcome.upper()} {result.case}{place}", _TONES[verdict.outcome]), verdict.why)
+    )
+    about = ""
+    if (scenario := scenarios.get(result.scenario)) is not None:
+        about = scenario.title + (f" (guards {', '.join(scenario.guards)})" if scenario.guards else "")
+    sides = (verdict.expected or "nothing", verdict.got or "nothing") if verdict.outcome == "fail" else ("", "")
+    for label, text in zip(("scenario", "expected", "got", "wire"), (about, *sides, excerpt), strict=True):
+        if text:
+            entries.append((StyledText(f"    {label}:", "dim"), " ".join(text.split())))
+    entries.append((StyledText(f"    again:  {result.repeat}"), ""))  # unbroken, to be copied
+    if result.direct:
+        entries.append((StyledText(f"    direct:  {result.direct}"), ""))
+    names = [*dict.fromkeys(other.scenario for other, _ in others if other.scenario != result.scenario)]
+    if others:
+        also = f"    and {count_text(len(others), 'more case')}"
+        listed = f" of {', '.join(names[:most])}" if names else ""
+        left = f" and {count_text(len(names) - most, 'more scenario')}" if len(names) > most else ""
+        entries.append((StyledText(f"{also}{listed}{left}", "dim"), ""))
+    return entries
 
 
 def _groups(run: Run, counts: Figures) -> Iterator[Section]:

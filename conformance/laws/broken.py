@@ -46,11 +46,11 @@ def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]
     acts = "select" in claims
     if acts and answer.acted:
         acted = call_list(answer.acted)
-        yield Failure(round.number, f"{acted} would run, but {cut}", "nothing is executed", acted, effect="executed")
+        reason = f"{acted} would run, but the response is incomplete or failed: {cut}"
+        yield Failure(round.number, reason, "nothing is executed", acted, effect="executed")
     if not shows_break(answer, claims):
-        yield Failure(
-            round.number, f"{cut}, and the answer looks complete", "complete: false", answer.stop, effect="misreported"
-        )
+        reason = f"the stream broke, but nothing in the answer shows it: {cut}"
+        yield Failure(round.number, reason, "complete: false", answer.stop, effect="misreported")
     comparable = (acts or "status" in claims) and not expected.revised
     if comparable and (wrong := _not_begun(expected.calls, answer.calls)):
         reason = f"{cut}, and a call is not the beginning of one on the wire"

@@ -159,7 +159,9 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
         indexes, _ = match_calls(expected.calls, answer.acted)
         wrong = [expected.calls[index] for index in indexes if index in round.selection.rejected]
         if acts and wrong:
-            reason = f"{call_list(wrong)} would run, but it is {wrong[0].status}"
+            status = wrong[0].status
+            why = f"it is {status}" if status != "complete" else f"the response is refused or filtered: {expected.stop}"
+            reason = f"{call_list(wrong)} would run, but {why}"
             yield Failure(round.number, reason, None, call_list(wrong), effect="executed")
     if not acts and not any(evidence.case.stream and _is_broken(round) for round in evidence.rounds):
         raise Unjudged("the subject does not claim select")

@@ -1,7 +1,9 @@
 """The status of a verdict: its outcome, given what is known about its failure.
 
 A failure that is withdrawn is not judged (`withdrawn`). One that the baseline lists is expected (`baseline`), and one
-that the last release does not require is new (`release`).
+that the last release does not require is new (`release`). New failures do not fail a run, so that a new version of the
+suite does not break a build overnight. A subject without a baseline has no such
+build: its severe failures are never new.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolparity.reports.results import Result, Verdict
+from toolparity.reports.results import Effect, Result, Verdict
 
 from . import release, withdrawn
 from .baseline import FAILURES, BaselineEntry
+
+#: Calls are run, lost or changed: effects that a first run has to show.
+SEVERE: frozenset[Effect] = frozenset({"executed", "lost", "duplicated", "altered"})
 
 
 class Known(Struct, frozen=True):
@@ -39,7 +44,9 @@ def status(result: Result, verdict: Verdict, known: Known) -> Verdict:
     if (entry := _first(known.expected, result, verdict)) is not None:
         why = f" (expected: {entry.reason})" if entry.reason else ""
         return replace(verdict, outcome="expected", reason=verdict.reason + why)
-    if known.required is not None and not known.required.include(result, verdict.check):
+    if known.required is None or (not known.expected and verdict.effect in SEVERE):
+        return verdict
+    if not known.required.include(result, verdict.check):
         return replace(verdict, outcome="new")
     return verdict
 

@@ -147,7 +147,11 @@ def test_a_failure_that_the_release_does_not_require_is_new_and_an_expected_one_
 
 
 @pytest.mark.usefixtures("_frozen")
-def test_new_failures_are_reported_and_end_with_0() -> None:
-    ended = check()
+def test_new_failures_are_reported_and_end_with_0_but_severe_ones_only_with_a_baseline(tmp_path: Path) -> None:
+    expected = tmp_path / "expected.yaml"
+    expected.write_text("- {check: usage, scenario: single-call, reason: known}\n", "utf-8")
+    ended = check("--baseline", str(expected))
     assert (ended.exit_code, " new" in ended.output.splitlines()[-1]) == (0, True), ended.output
+    first = check()
+    assert (first.exit_code, first.output.splitlines()[-1]) == (1, "the run fails on: 24 fail")
     assert check("--unreleased").exit_code == 1

@@ -53,8 +53,8 @@ def written(path: str, made: Run) -> Path:
 def test_results_are_printed_if_no_format_is_selected() -> None:
     done = toolparity("report", written("run.json", golden()))
     lines = done.out.splitlines()
-    assert (done.code, done.err, lines[0]) == (0, "", "order could not be judged for mine in 4 cases")
-    assert "mine breaks order in 10 cases (6 altered)" in lines
+    assert (done.code, done.err, lines[0]) == (0, "", "stop could not be judged for mine in 6 cases")
+    assert "7 of 7: mine breaks stop in 14 cases, order in 4" in lines
     assert lines[-1].startswith("35 cases, 69 verdicts in 12.3 s: ")
     Path("run.json.gz").write_bytes(gzip.compress(GOOD))
     assert toolparity("report", "run.json.gz") == toolparity("report", "-", given=GOOD) == done

@@ -34,10 +34,11 @@ def test_a_failure_shows_the_law_the_place_the_evidence_and_the_command() -> Non
         result(verdict("fail", reason="a call is lost", expected="two", got="one", round=1)),
         traffic=[Traffic("one-call", "openai.chat", "plain", excerpts, "a.yaml")],
     )
-    assert text_of(made).splitlines()[:8] == [
+    assert text_of(made).splitlines()[:9] == [
         "mine breaks order in 1 case",
         "The law: The law order is kept.",
         "FAIL one-call[openai.chat-plain-all], round 2  a call is lost",
+        "    scenario:  What one-call is about",
         "    expected:  two",
         "    got:  one",
         '    wire:  {"second" :1}',
@@ -48,11 +49,31 @@ def test_a_failure_shows_the_law_the_place_the_evidence_and_the_command() -> Non
     assert f"    again:  {made.results[0].repeat}" in text_of(made, width=40).splitlines(), "a command is one line"
 
 
-def test_of_many_failures_each_reason_is_shown_before_one_is_repeated() -> None:
-    results = [result(verdict("fail", reason=f"reason {n // 5}"), scenario=f"s{n}") for n in range(20)]
-    lines = text_of(run(*results)).splitlines()
-    assert [line.split("  ")[1] for line in lines if line.startswith("FAIL")] == [f"reason {n}" for n in range(3)]
-    assert "    and 17 more of this kind" in lines
+def test_a_mistake_that_breaks_several_laws_in_many_cases_is_shown_once_the_most_severe_first() -> None:
+    lost = [
+        result(
+            verdict("fail", "conservation", reason=f'{n} calls, 1 left: f({{"n":{n}}}) is lost', effect="lost"),
+            verdict("fail", "dropped-warned", reason=f"{n - 1} of {n} were dropped", got="f()" * n, effect="lost"),
+            scenario=f"s{n}",
+        )
+        for n in range(9, 1, -1)
+    ]
+    broken = [
+        result(verdict("fail", "stop", reason=f"it was not read: {error}: at {n}", effect="refused"), scenario=f"e{n}")
+        for n, error in enumerate(("KeyError", "ValueError", "KeyError"))
+    ]
+    ran = result(verdict("fail", "incomplete", reason="f(12) would run, but it is invalid", effect="executed"))
+    lines = text_of(run(*broken, *lost, ran)).splitlines()
+    assert [line for line in lines if " breaks " in line][:-1] == [
+        "1 of 4: mine breaks incomplete in 1 case (executed)",
+        "2 of 4: mine breaks dropped-warned in 8 cases, conservation in 8 (lost)",
+        "3 of 4: mine breaks stop in 2 cases (refused)",
+        "4 of 4: mine breaks stop in 1 case (refused)",
+    ]
+    assert [line.split("[")[0] for line in lines if line.startswith("FAIL")] == [
+        *("FAIL one-call", "FAIL s2", "FAIL e0", "FAIL e1"),
+    ]
+    assert "    and 7 more cases of s3, s4, s5 and 4 more scenarios" in lines
 
 
 def test_scenarios_with_problems_are_shown_by_surface_the_worst_first() -> None:
@@ -84,7 +105,12 @@ def test_refusals_are_counted_apart_from_losses_and_the_last_line_counts_everyth
         result(verdict("expected", reason="KeyError", effect="refused"), scenario="c"),
     )
     text = text_of(made)
-    for words in ("order in 2 cases (1 lost, 1 refused)", "lost: a call is missing", "refused: KeyError"):
+    for words in (
+        "order in 1 case (lost)",
+        "order in 1 case (refused)",
+        "lost: a call is missing",
+        "refused: KeyError",
+    ):
         assert words in text
     total = "3 cases, 3 verdicts in 12.3 s: 2 fail, 1 expected; failures by effect: 1 lost, 2 refused"
     assert text.splitlines()[-1] == total
@@ -101,13 +127,13 @@ def test_a_stale_entry_is_not_called_a_failure() -> None:
     lines = text_of(made).splitlines()
     for title, case in {
         "order could not be judged for mine in 1 case": "ERROR unjudged[",
-        "mine breaks order in 2 cases (2 lost)": "FAIL s0[",
+        "mine breaks order in 2 cases (lost)": "FAIL s0[",
         "mine keeps order in 1 case in which the baseline expects a failure": "STALE kept[",
     }.items():
         assert lines[lines.index(title) + 2].startswith(case)
     assert "breaks" not in text_of(run(result(verdict("stale")))).split("laws kept")[0]
     text = markdown.render(Report(made)).decode()
-    assert "<code>mine</code> breaks <code>order</code> in 2 cases (2 lost)" in text
+    assert "<code>mine</code> breaks <code>order</code> in 2 cases (lost)" in text
     assert "<code>mine</code> keeps <code>order</code> in 1 case in which the baseline expects a failure" in text
 
 
