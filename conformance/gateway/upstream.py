@@ -6,6 +6,7 @@ in the request, captures the request and sends the response in the recorded piec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,8 @@ from .http_server import HttpRequest, HttpResponse, HttpServer, json_response
 
 #: The maximum number of requests for one response. A gateway may retry, but not this often.
 MOST_REQUESTS = 8
+#: One server-sent event with one line of data.
+_EVENT = re.compile(rb"(?m)^data: (.*)\r?\n\r?\n")
 
 
 class Served(Struct, frozen=True):
@@ -112,7 +115,8 @@ class Upstream:
             return json_response(refusal_body(reason), 400)
         ticket.captured.append(value)
         served = ticket.served
-        return HttpResponse(served.pieces, served.status, served.stream and served.status < 400)
+        pieces = served.pieces if not served.stream or _wants_usage(wire, value) else without_usage(served.pieces)
+        return HttpResponse(pieces, served.status, served.stream and served.status < 400)
 
 
 @contextmanager
@@ -157,6 +161,30 @@ def _wire_of(path: str) -> str | None:
         if wire.framing == "bytes" and wire.path and path.endswith(wire.path.removeprefix("/v1")):
             return wire.name
     return None
+
+
+def _wants_usage(wire: str, request: Any) -> bool:
+    """Return whether a stream has usage: Chat Completions sends it only to requests with the option."""
+    if wire != "openai.chat" or not isinstance(request, dict):
+        return True
+    options = request.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def without_usage(pieces: Sequence[bytes]) -> list[bytes]:
+    """Return the pieces of a Chat Completions stream without the chunks that have usage and no choice."""
+    kept: list[bytes] = []
+    body, start, cuts = b"".join(pieces), 0, [0]
+    for event in _EVENT.finditer(body):
+        chunk = _json(event[1])
+        if isinstance(chunk, dict) and chunk.get("choices") == [] and chunk.get("usage"):
+            cuts += event.span()
+    spans = [*zip(cuts[::2], [*cuts[1::2], len(body)], strict=True)]
+    for piece in pieces:
+        end = start + len(piece)
+        kept.append(b"".join(body[max(start, first) : min(end, last)] for first, last in spans))
+        start = end
+    return [piece for piece in kept if piece]
 
 
 def _json(body: bytes) -> Any:

@@ -191,6 +191,7 @@ FAULTS: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (CHAT, "two-rounds plain", "replay", "lost", without("reasoning_effort")),
     (CHAT, "text-only plain", "replay", "lost", without("max_completion_tokens")),
     (CHAT, "text-only plain", "replay", "altered", asked(with_system_prompt)),
+    (CHAT, "single-call stream", "usage", "misreported", without("stream_options")),
     (ANTHROPIC, "single-call plain", "replay", "lost", without("system")),
     (ANTHROPIC, "thinks-and-answers plain", "replay", "lost", without("thinking")),
     (ANTHROPIC, "two-signed-thoughts plain", "replay", "altered", changes(reply=other_thinking)),
