@@ -55,7 +55,8 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     ``opaque``: wire types of unknown blocks. ``approvals``: names of the calls on a provider's server that wait for
     approval. ``usage``: token counts, if the oracle cannot read them. ``findings``: codes (docs/pages/findings.md) that
     must be reported. ``back``: texts that the next request to the same provider must contain. ``revised``: the end of
-    the stream corrects its calls, so that a broken stream has others.
+    the stream corrects its calls, so that a broken stream has others. ``by_index``: the positions of the calls in the
+    order of their indexes on the wire, if they arrive in another order: both orders are right.
     """
 
     calls: list[ExpectedCall] = []
@@ -72,6 +73,7 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     findings: list[str] = []
     back: list[str] = []
     revised: bool = False
+    by_index: list[int] = []
 
     @property
     def whole(self) -> list[int]:

@@ -8,7 +8,7 @@ from ..answer import AnsweredCall
 from ..cases.broken import CUTS, ended
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
-from .law import Failure, law, shows_break
+from .law import SIGNS_OF_A_BREAK, Failure, law, shows_break
 from .matching import call_list, is_same_call
 
 
@@ -50,7 +50,7 @@ def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]
         yield Failure(round.number, reason, "nothing is executed", acted, effect="executed")
     if not shows_break(answer, claims):
         reason = f"the stream broke, but nothing in the answer shows it: {cut}"
-        yield Failure(round.number, reason, "complete: false", answer.stop, effect="misreported")
+        yield Failure(round.number, reason, SIGNS_OF_A_BREAK, answer.stop, effect="misreported")
     comparable = (acts or "status" in claims) and not expected.revised
     if comparable and (wrong := _not_begun(expected.calls, answer.calls)):
         reason = f"{cut}, and a call is not the beginning of one on the wire"

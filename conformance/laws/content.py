@@ -9,7 +9,7 @@ from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..oracle import oracle
 from ..oracle.responses import COUNTS, Irregular, read
-from .law import Failure, accepts_stop, expected_codes, law, missing_findings
+from .law import Failure, accepts_stop, expected_codes, expected_stop, law, missing_findings
 from .matching import call_list, equals_written_text, json_equal, match_calls
 
 
@@ -106,8 +106,9 @@ def stop(evidence: Evidence) -> Iterator[Failure]:
             reason = f"the error must be reported as {'retryable' if wanted else 'not retryable'}"
             yield Failure(round.number, reason, f"retryable: {wanted}", got, effect="misreported")
         if not accepts_stop(evidence.subject, round):
-            reason = f"the response ended with {expected.stop}, but the stop reason is {answer.stop}"
-            yield Failure(round.number, reason, expected.stop, answer.stop, effect="misreported")
+            ended, accepted = expected_stop(evidence.subject, round)
+            reason = f"{ended}, but the stop reason is {answer.stop}"
+            yield Failure(round.number, reason, accepted, answer.stop, effect="misreported")
 
 
 def _has_unknown(round: CaseRound) -> bool:

@@ -90,6 +90,10 @@ def may_be_refused(round: CaseRound) -> bool:
     return not expected.complete or expected.failed or expected.stop in _UNFINISHED
 
 
+#: What an answer to a broken stream must have, as verdicts state it (see `shows_break`).
+SIGNS_OF_A_BREAK = "an error, complete: false, or the stop reason unknown without complete"
+
+
 def shows_break(answer: SubjectAnswer, claims: Set[str]) -> bool:
     """Return whether the caller of a subject with these claims can see in an answer that the stream broke.
 
@@ -106,6 +110,15 @@ def accepts_stop(subject: Subject, round: CaseRound) -> bool:
     expected, answer = round.expected, round.answer
     words = STOP_WORDS.get(getattr(subject, "stop_words", None) or "", {})
     return answer.stop in (expected.stop, words.get(expected.stop, expected.stop)) or _follows(subject, round)
+
+
+def expected_stop(subject: Subject, round: CaseRound) -> tuple[str, str]:
+    """Return how the response ended, and the stop reasons that `accepts_stop` accepts, in words."""
+    expected = round.expected
+    if "blocks" in subject.claims or (expected.complete and "stop-missing" not in expected.findings):
+        return f"the response ended with {expected.stop}", expected.stop
+    ended = "the response has no stop reason" if expected.complete else "the stream broke"
+    return ended, " or ".join(dict.fromkeys((expected.stop, "unknown", "error")))
 
 
 def _follows(subject: Subject, round: CaseRound) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound, Evidence
-from .law import Failure, Unjudged, expected_codes, law, may_be_refused, missing_findings, shows_break
+from ..cases.expected import ExpectedSelection
+from .law import SIGNS_OF_A_BREAK, Failure, Unjudged, expected_codes, law, may_be_refused, missing_findings, shows_break
 from .matching import call_list, match_calls
 
 
@@ -18,19 +19,30 @@ from .matching import call_list, match_calls
     applies=lambda evidence: any(len(round.expected.calls) > 1 for round in evidence.rounds),
 )
 def order(evidence: Evidence) -> Iterator[Failure]:
-    """Check that the calls to execute are in wire order.
+    """Check that the calls to execute are in wire order: in that of their arrival, or of their indexes.
 
     If the subject returns blocks, the calls among the blocks must be in wire order, too.
     """
     for round in evidence.rounds:
+        ranks = {index: rank for rank, index in enumerate(round.expected.by_index)}
         lists = [round.answer.acted]
         if round.answer.blocks is not None:
             lists.append(round.answer.calls)  # in block order, including dropped and rejected calls
         for calls in lists:
             indexes = [index for index in match_calls(round.expected.calls, calls)[0] if index is not None]
-            if indexes != sorted(indexes):
+            if indexes != sorted(indexes) and not (ranks and indexes == sorted(indexes, key=ranks.__getitem__)):
                 reason = "the calls are not in the model's order"
                 yield Failure(round.number, reason, call_list(round.expected.calls), call_list(calls), effect="altered")
+
+
+def _selection(round: CaseRound) -> ExpectedSelection:
+    """Return what the policy keeps and drops. Under `first`, the call with the lowest index may be the first one."""
+    expected, selection = round.expected, round.selection
+    first = [index for index in expected.by_index if index in expected.runnable][:1]
+    if round.exchange.policy != "first" or not first or match_calls(expected.calls, round.answer.acted)[0] != first:
+        return selection
+    dropped = sorted({*selection.kept, *selection.dropped} - {*first})
+    return ExpectedSelection(first, dropped, selection.rejected)
 
 
 @law(
@@ -42,7 +54,7 @@ def order(evidence: Evidence) -> Iterator[Failure]:
 def same_first(evidence: Evidence) -> Iterator[Failure]:
     """Check that exactly this call is executed."""
     for round in evidence.rounds:
-        wanted, kept, got = round.expected.calls, round.selection.kept, round.answer.acted
+        wanted, kept, got = round.expected.calls, _selection(round).kept, round.answer.acted
         indexes, _ = match_calls(wanted, got)
         if indexes == kept:
             continue
@@ -93,7 +105,7 @@ def dropped_warned(evidence: Evidence) -> Iterator[Failure]:
     A report of a drop that did not happen is false. Other log lines are free.
     """
     for round in evidence.rounds:
-        dropped, wanted = round.selection.dropped, round.expected.calls
+        dropped, wanted = _selection(round).dropped, round.expected.calls
         if not _drops(round):
             if reports := _reports_drops(round):
                 reason = "a dropped call is reported, but none was dropped"
@@ -151,7 +163,7 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
             if evidence.case.stream and not shows_break(answer, evidence.subject.claims):
                 shown = {"complete": answer.complete, "stop": answer.stop, "failed": answer.failed}
                 reason = "the stream broke, but nothing in the answer shows it"
-                yield Failure(round.number, reason, "an error, or complete: false", shown, effect="misreported")
+                yield Failure(round.number, reason, SIGNS_OF_A_BREAK, shown, effect="misreported")
             continue
         if answer.complete is False and not may_be_refused(round):
             reason = "a complete response is reported as incomplete"

@@ -186,6 +186,27 @@ def test_of_two_surfaces_that_differ_the_wrong_one_fails() -> None:
     assert outcome(subject, messages("parallel-three"), "alike") not in ("pass", "")
 
 
+@pytest.mark.parametrize(("scenario", "by_index"), [("sparse-indexes", "BA"), ("odd-index", "CAB")])
+def test_calls_may_be_in_the_order_of_arrival_or_of_their_indexes(scenario: str, by_index: str) -> None:
+    class Sorted(Brief):
+        def changed(self, answer: dict[str, Any]) -> dict[str, Any]:
+            calls = sorted([*answer["calls"], *answer.get("dropped", [])], key=lambda call: str(call["arguments"]))
+            calls = [calls["ABC".index(letter)] for letter in self._members["order"]]
+            if "select" not in self.claims:
+                return answer | {"calls": calls}
+            names = ", ".join(str(call["name"]) for call in calls[1:])
+            warning = f"total {len(calls)}, processed 1, dropped {len(calls) - 1}: {names}"
+            return answer | {"calls": calls[:1], "dropped": calls[1:], "warnings": [warning]}
+
+    arrival = "ABC"[: len(by_index)]
+    reverse = arrival[1] + arrival[0] + arrival[2:]
+    for order, right in ((arrival, True), (by_index, True), (reverse, reverse == by_index)):
+        tested = Sorted("stream", {"order": order}), Sorted("stream select findings", {"order": order})
+        assert outcome(tested[0], chat(scenario, "stream"), "order") == ("pass" if right else "altered")
+        found = [outcome(tested[1], chat(scenario, "stream", "first"), law) for law in ("same-first", "dropped-warned")]
+        assert found == [("pass" if right else "executed"), "pass"], order
+
+
 @pytest.mark.parametrize("case", [DROPS, PARALLEL, REJECTS], ids=lambda case: case.id)
 def test_a_correct_subject_may_log_other_lines(case: Case) -> None:
     class Logs(Brief):
