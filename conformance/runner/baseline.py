@@ -1,8 +1,10 @@
 """Baselines: the failures that are expected of a subject, each with a reason. There is one YAML file for each subject.
 
-    - {scenario: parallel-*, surface: "*", mode: stream, policy: "*", check: order, reason: …, link: https://…}
+    - {scenario: parallel-*, surface: "*", mode: stream, policy: "*", check: order, effect: altered, reason: …, link: …}
+    - {scenario: [single-call, two-rounds], surface: openai.chat, check: [usage, stop]}     four entries
 
-Members are patterns (``*`` is a wildcard). A failure that matches an entry gets the outcome "expected". An entry is
+Members are patterns (``*`` is a wildcard), or lists of patterns, of which each combination is an entry. A failure that
+matches an entry gets the outcome "expected". One with another ``effect`` than the entry's does not match. An entry is
 stale if it matches only passes. A stale entry fails the run, so that a fixed failure cannot return unnoticed.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from msgspec import Struct
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
-from toolparity.reports.results import Result, Verdict
+from toolparity.reports.results import Effect, Result, Verdict
 
 from ..cases.scenarios import scenarios
 from ..errors import InvalidBaseline
@@ -48,12 +51,52 @@ class BaselineEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     policy: str = "*"
     reason: str = ""
     link: str = ""
+    effect: Effect = ""
 
     def matches(self, result: Result, verdict: Verdict) -> bool:
-        """Return whether the entry matches this verdict."""
-        return fnmatchcase(verdict.check, self.check) and all(
-            fnmatchcase(getattr(result, member), getattr(self, member)) for member in MEMBERS
+        """Return whether the entry matches this verdict. One that passes has no effect, and an entry need not have."""
+        return (
+            fnmatchcase(verdict.check, self.check)
+            and (self.effect in ("", verdict.effect) or not verdict.effect)
+            and all(fnmatchcase(getattr(result, member), getattr(self, member)) for member in MEMBERS)
         )
+
+
+_Patterns = str | list[str]
+
+
+class _WrittenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Entries as a file has them: one for each combination of the listed patterns."""
+
+    check: _Patterns
+    scenario: _Patterns = "*"
+    surface: _Patterns = "*"
+    mode: _Patterns = "*"
+    policy: _Patterns = "*"
+    effect: Effect = ""
+    reason: str = ""
+    link: str = ""
+
+    def entries(self) -> list[BaselineEntry]:
+        """Return the entries."""
+        patterns = ([it] if isinstance(it := getattr(self, member), str) else it for member in ("check", *MEMBERS))
+        rest: tuple[Any, ...] = self.reason, self.link, self.effect
+        return [BaselineEntry(*one, *rest) for one in product(*patterns)]
+
+
+def _written(entries: Iterable[BaselineEntry]) -> list[_WrittenEntry]:
+    """Join entries that differ only in one member, first in the scenario."""
+    joined: list[dict[str, Any]] = [
+        {name: getattr(entry, name) for name in _WrittenEntry.__struct_fields__} for entry in dict.fromkeys(entries)
+    ]
+    for member in ("scenario", "check", "surface", "mode"):
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for one in joined:
+            groups.setdefault(repr({name: value for name, value in one.items() if name != member}), []).append(one)
+        joined = [
+            group[0] | ({member: [one[member] for one in group]} if len(group) > 1 else {}) for group in groups.values()
+        ]
+    return msgspec.convert(joined, list[_WrittenEntry])
 
 
 def shipped_path(name: str) -> Path:
@@ -67,15 +110,16 @@ def read(path: Path) -> list[BaselineEntry]:
     if not path.exists():
         return []
     try:
-        entries = msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[BaselineEntry])
+        written = msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[_WrittenEntry])
     except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidBaseline(reason, where=str(path), hint="write a list of expected failures") from None
-    for number, entry in enumerate(entries, 1):
+    entries = [(number, entry) for number, one in enumerate(written, 1) for entry in one.entries()]
+    for number, entry in entries:
         if wrong := _unmatchable(entry):
             reason = f"entry {number} can never match: {wrong}"
             raise InvalidBaseline(reason, where=str(path), hint="correct the spelling, or remove the entry")
-    return entries
+    return [entry for _, entry in entries]
 
 
 def _unmatchable(entry: BaselineEntry) -> str:
@@ -101,15 +145,15 @@ def updated_entries(results: Iterable[Result], entries: Sequence[BaselineEntry])
     """
     failures = [(result, verdict) for result in results for verdict in result.verdicts if verdict.outcome in FAILURES]
     needed = [entry for entry in entries if any(entry.matches(*failure) for failure in failures)]
-    unmatched: dict[tuple[str, str], list[tuple[Result, Verdict]]] = {}
+    unmatched: dict[tuple[str, str, Effect], list[tuple[Result, Verdict]]] = {}
     for result, verdict in failures:
         if not any(entry.matches(result, verdict) for entry in needed):
-            unmatched.setdefault((verdict.check, result.scenario), []).append((result, verdict))
-    return [*needed, *(_entry(check, scenario, group) for (check, scenario), group in unmatched.items())]
+            unmatched.setdefault((verdict.check, result.scenario, verdict.effect), []).append((result, verdict))
+    return [*needed, *(_entry(*key, group) for key, group in unmatched.items())]
 
 
-def _entry(check: str, scenario: str, failures: list[tuple[Result, Verdict]]) -> BaselineEntry:
-    """Return one entry for the failures of a law in a scenario.
+def _entry(check: str, scenario: str, effect: Effect, failures: list[tuple[Result, Verdict]]) -> BaselineEntry:
+    """Return one entry for the failures of a law in a scenario with one effect.
 
     A member is a wildcard unless all failures share its value.
     """
@@ -117,7 +161,8 @@ def _entry(check: str, scenario: str, failures: list[tuple[Result, Verdict]]) ->
     for member in ("surface", "mode", "policy"):
         values = {getattr(result, member) for result, _ in failures}
         shared[member] = values.pop() if len(values) == 1 else "*"
-    return BaselineEntry(check=check, scenario=scenario, reason=_shorten(failures[0][1].reason), **shared)
+    reason = _shorten(failures[0][1].reason)
+    return BaselineEntry(check=check, scenario=scenario, effect=effect, reason=reason, **shared)
 
 
 def _shorten(reason: str) -> str:
@@ -134,7 +179,6 @@ def write(path: Path, entries: Sequence[BaselineEntry]) -> None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump(
-        [msgspec.to_builtins(entry) for entry in entries], sort_keys=False, allow_unicode=True, width=100
-    )
+    rows = msgspec.to_builtins(_written(entries))
+    text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     path.write_text(f"{_HEAD}{text}", "utf-8")

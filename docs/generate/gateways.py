@@ -35,7 +35,7 @@ from toolparity.conformance.gateway.reduction import TABLE as REDUCTIONS
 from toolparity.conformance.runner import baseline
 from toolparity.normalizer.wires.registry import spec
 from toolparity.reports import results
-from toolparity.reports.results import Result, Verdict
+from toolparity.reports.results import Effect, Result, Verdict
 
 SEEN = DATA / "gateways.json"
 PROGRAMS = ALL_PROGRAMS / "gateways"
@@ -126,11 +126,11 @@ def _case(result: Result) -> str:
 
 
 def entries(found: Iterable[tuple[Result, Verdict, FailureClass]]) -> list[baseline.BaselineEntry]:
-    """Return the baseline of one subject: one entry for each class, law and scenario."""
-    groups: dict[tuple[str, str, str], list[Result]] = {}
+    """Return the baseline of one subject: one entry for each class, law, scenario and effect."""
+    groups: dict[tuple[str, str, str, Effect], list[Result]] = {}
     for result, verdict, known in found:
         scenario = "*" if known.everywhere else result.scenario
-        groups.setdefault((known.result, verdict.check, scenario), []).append(result)
+        groups.setdefault((known.result, verdict.check, scenario, verdict.effect), []).append(result)
     return [
         baseline.BaselineEntry(
             check=check,
@@ -138,8 +138,9 @@ def entries(found: Iterable[tuple[Result, Verdict, FailureClass]]) -> list[basel
             surface=_shared(result.surface for result in group),
             mode=_shared(result.mode for result in group),
             reason=reason,
+            effect=effect,
         )
-        for (reason, check, scenario), group in sorted(groups.items())
+        for (reason, check, scenario, effect), group in sorted(groups.items())
     ]
 
 

@@ -36,6 +36,27 @@ def test_a_failure_is_expected_only_if_an_entry_names_it() -> None:
     assert outcomes([result("fail")], BaselineEntry("order", mode="stream"), BaselineEntry("usage")) == ["fail"]
 
 
+def test_an_expected_failure_has_the_effect_of_its_entry() -> None:
+    entry, unpinned = BaselineEntry("order", effect="altered"), BaselineEntry("order")
+    for effect, outcome in (("altered", "expected"), ("lost", "fail")):
+        failed = replace(result("fail"), verdicts=[Verdict("order", "fail", "it broke", effect=effect)])  # type: ignore[arg-type]
+        assert (outcomes([failed], entry), outcomes([failed], unpinned)) == ([outcome], ["expected"])
+        (new,) = [one for one in updated_entries([failed], [entry]) if one != entry] or [entry]
+        assert new.effect == effect
+    assert outcomes([result("pass")], entry) == ["stale"]
+
+
+def test_a_file_joins_entries_that_differ_in_one_member(tmp_path: Path) -> None:
+    scenarios, laws = ("single-call", "two-rounds"), ("usage", "stop")
+    known = [BaselineEntry(law, scenario, effect="misreported", reason="x") for scenario in scenarios for law in laws]
+    known += [BaselineEntry("usage", "parallel-*"), BaselineEntry("stop", "single-call", link="https://example.org")]
+    baseline.write(tmp_path / "b.yaml", [*known, *known])
+    text = (tmp_path / "b.yaml").read_text()
+    assert {*baseline.read(tmp_path / "b.yaml")} == {*known}
+    assert text.count("check:") == 3
+    assert "scenario: [single-call, two-rounds]" in text
+
+
 def test_an_entry_is_stale_only_where_all_that_it_names_passes() -> None:
     entry = BaselineEntry("order", reason="a bug")
     assert outcomes([result("pass"), result("fail", "stream")], entry) == ["pass", "expected"]

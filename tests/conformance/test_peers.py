@@ -95,7 +95,7 @@ def test_each_entry_is_in_its_baseline_once_and_has_a_reason_in_words() -> None:
     for name, entry in entries():
         assert 0 < len(entry.reason) < 120, (name, entry)
         assert not re.search(r"Error|Exception|Traceback|https?:", entry.reason), (name, entry)
-    places = [(name, one.check, one.scenario, one.surface, one.mode, one.policy) for name, one in entries()]
+    places = [(name, one.check, one.scenario, one.surface, one.mode, one.policy, one.effect) for name, one in entries()]
     assert len(places) == len(set(places))
 
 
