@@ -85,6 +85,9 @@ ORIGINS: dict[str, str] = {
     "written": "A body file written for its scenario, because no server sends such an answer on purpose.",
 }
 
+#: What precedes the reason of the baseline in the reason of an expected failure.
+KNOWN = " (expected: "
+
 #: Template of the command that repeats one case.
 REPEAT = (
     "toolparity check {subject} --scenario {scenario} --surface {surface} --mode {mode} --policy {policy}"
@@ -111,6 +114,12 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     def why(self) -> str:
         """The reason, after the effect of a failure: "lost: 3 calls on the wire, 2 in the answer"."""
         return f"{self.effect}: {self.reason}" if self.effect else self.reason
+
+    @property
+    def behaviour(self) -> str:
+        """What the subject does, in the words of the baseline, which all its failures of one kind share; or ""."""
+        known = self.outcome == "expected" and KNOWN in self.reason
+        return self.reason.rpartition(KNOWN)[2].removesuffix(")") if known else ""
 
 
 class SubjectReport(Struct, frozen=True, omit_defaults=True):

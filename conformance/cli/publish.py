@@ -19,6 +19,7 @@ import gzip
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import click
@@ -41,7 +42,8 @@ from ..known_bad import known_bad
 from ..laws import IDS
 from ..laws.consequences import CONSEQUENCES
 from ..reproductions import reproductions
-from ..runner import kill, suite
+from ..reproductions.reasons import untrue
+from ..runner import baseline, kill, status, suite
 from ..runner.judge import CaseFilter
 from ..runner.release import required
 from ..subjects import SUBJECTS, environments, library_of, role_of
@@ -224,13 +226,32 @@ def with_headline(readme: str, result: Run) -> str:
 
 
 def _loaded(path: Path) -> Run | None:
-    """Return the published run with the facts of today: roles, libraries, laws' consequences, untested libraries."""
+    """Return the published run with the facts of today: about subjects and laws, and the reasons of the baselines."""
     if not path.exists():
         return None
     run = load(path)
     subjects = [replace(item, role=role_of(item.name), library=library_of(item.name)) for item in run.subjects]
     laws = [replace(item, consequences=CONSEQUENCES.get(item.id, {})) for item in run.laws]
-    return replace(run, subjects=subjects, laws=laws, environment=_with_missing(run))
+    results = [_with_reasons(item) for item in run.results]
+    return replace(run, subjects=subjects, laws=laws, results=results, environment=_with_missing(run))
+
+
+def _with_reasons(result: results.Result) -> results.Result:
+    """Return a result whose expected failures have the reasons that the baseline of the subject has now."""
+    return replace(result, verdicts=[_with_reason(result, verdict) for verdict in result.verdicts])
+
+
+def _with_reason(result: results.Result, verdict: results.Verdict) -> results.Verdict:
+    if not verdict.behaviour:
+        return verdict
+    failed = replace(verdict, outcome="fail", reason=verdict.reason.rpartition(results.KNOWN)[0])
+    now = status.status(result, failed, _known(result.subject))
+    return now if now.outcome == "expected" else verdict
+
+
+@cache
+def _known(subject: str) -> status.Known:
+    return status.Known(expected=baseline.read(baseline.shipped_path(subject)))
 
 
 @click.command()
@@ -248,6 +269,8 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
         raise click.UsageError("there are no published results to render")
     try:
         result = old if render and old else _run_all(old, names)
+        if wrong := [*untrue(result)]:
+            raise ToolparityError("\n".join(["reasons of baselines that their cases do not show:", *wrong]))
         publish(result)
         readme = FOLDER.parents[1] / "README.md"
         readme.write_text(with_headline(readme.read_text("utf-8"), result), "utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from toolparity.reports.results import Result, SubjectReport, Verdict
+from toolparity.reports.results import KNOWN, Result, SubjectReport, Verdict
 
 from .code import Ask, Code
 from .libraries import LIBRARIES
-from .response import KNOWN, CaseResponse, key_of
+from .response import CaseResponse, key_of
 
 
 class Failure:
@@ -48,12 +48,13 @@ class Failure:
     @property
     def reason(self) -> str:
         """The reason without that of the baseline."""
-        return self.verdict.reason.partition(KNOWN)[0]
+        reason = self.verdict.reason
+        return reason.rpartition(KNOWN)[0] if self.known_reason else reason
 
     @property
     def known_reason(self) -> str:
         """The reason in the subject's baseline, or "" if it does not expect the failure."""
-        return self.verdict.reason.partition(KNOWN)[2].removesuffix(")")
+        return self.verdict.behaviour
 
     @property
     def size(self) -> tuple[bool, int, bool, str]:

@@ -27,8 +27,6 @@ _SUFFIXES = {
     "application/vnd.amazon.eventstream": "bin",
     "application/x-ndjson": "jsonl",
 }
-#: What precedes the reason of the baseline in the reason of an expected failure.
-KNOWN = " (expected: "
 #: A name in a response, which a server call has, too.
 _NAME = re.compile(r'"name": ?"([^"\\]+)"')
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolparity.reports.results import Effect, Result, Verdict
+from toolparity.reports.results import KNOWN, Effect, Result, Verdict
 
 from . import release, withdrawn
 from .baseline import FAILURES, BaselineEntry
@@ -42,7 +42,7 @@ def status(result: Result, verdict: Verdict, known: Known) -> Verdict:
     if (entry := _first(known.withdrawn, result, verdict)) is not None:
         return Verdict(verdict.check, "unsupported", f"not judged: {entry.reason}")
     if (entry := _first(known.expected, result, verdict)) is not None:
-        why = f" (expected: {entry.reason})" if entry.reason else ""
+        why = f"{KNOWN}{entry.reason})" if entry.reason else ""
         return replace(verdict, outcome="expected", reason=verdict.reason + why)
     if known.required is None or (not known.expected and verdict.effect in SEVERE):
         return verdict
