@@ -34,7 +34,7 @@ READERS: dict[str, tuple[str, str | None]] = {
     OURS: ("own_readers:ours", None),
     "official SDK": ("own_readers:sdk", None),
     "LiteLLM": ("litellm_program", "litellm"),
-    "LangChain": ("langchain_program", "langchain"),
+    "LangChain": ("langchain_core_program", "langchain-core"),
     "Pydantic AI": ("pydantic_ai_program", "pydantic-ai"),
     "any-llm": ("any_llm_program", "any-llm"),
     "OpenAI Agents": ("openai_agents_program", "openai-agents"),

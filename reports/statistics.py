@@ -90,7 +90,8 @@ class Figures(NamedTuple):
 class Standing(NamedTuple):
     """The figures of one subject. ``laws``: law -> its cases; laws without a verdict are not in it.
 
-    ``library``: the name that all entry points of one library share.
+    ``library``: the name that all entry points of one library share. ``behaviours``: the failed cases, where all with
+    one reason in the baseline count once.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Standing(NamedTuple):
     library: str
     cases: Tally
     laws: Mapping[str, Tally]
+    behaviours: int = 0
 
     @property
     def broken(self) -> int:
@@ -136,7 +138,7 @@ def count_verdicts(run: Run) -> Figures:
     for (subject, law), counts in laws.items():
         tallies[subject][law] = cases[subject].law_tally(law, counts, effects[subject, law], whole)
     standings = [
-        Standing(name, about.role, about.library or name, counter.tally(whole), tallies[name])
+        Standing(name, about.role, about.library or name, counter.tally(whole), tallies[name], counter.behaviours)
         for name, counter in cases.items()
         for about in [subjects.get(name, SubjectInfo(name, ""))]
     ]
@@ -156,6 +158,12 @@ class _CaseCounter:
         self._kinds: Counter[str] = Counter()
         self._failed: Counter[Effect] = Counter()
         self._unasked: Counter[str] = Counter()
+        self._behaviours: set[str] = set()
+        self._unknown = 0
+
+    @property
+    def behaviours(self) -> int:
+        return len(self._behaviours) + self._unknown
 
     def add(self, result: Result) -> None:
         self._number += 1
@@ -163,6 +171,9 @@ class _CaseCounter:
         if broken:
             self._failed[min((verdict.effect for verdict in broken), key=_RANK.__getitem__)] += 1
             self._kinds["known"] += all(verdict.outcome == "expected" for verdict in broken)
+            behaviours = {verdict.behaviour for verdict in broken}
+            self._unknown += "" in behaviours
+            self._behaviours |= behaviours - {""}
             return
         kind = _kind(result)
         self._kinds[kind] += 1

@@ -33,7 +33,8 @@ class Group(NamedTuple):
 def groups(run: Run, counts: Figures) -> list[Group]:
     """Return the subjects in at most two groups: implementations, then the others in the run's order.
 
-    Implementations are in the order of their share of passed cases, lowest first; those with few cases come last.
+    Implementations are in the order of their share of passed cases, lowest first, where one behaviour counts as one
+    failed case, however many cases show it. Those with few cases come last.
 
     The heat map, the headline, the badge and all tables of subjects take their figures from the groups. Each report
     presents the first group first, and its headline is about that group alone.
@@ -54,7 +55,8 @@ def leading(run: Run, counts: Figures) -> list[Standing]:
 
 def _share_passed(standing: Standing) -> tuple[bool, float, str]:
     cases = standing.cases
-    return cases.applicable < FEW, cases.passed / cases.applicable if cases.applicable else 2.0, standing.name
+    judged = cases.passed + standing.behaviours + cases.undecided
+    return cases.applicable < FEW, cases.passed / judged if judged else 2.0, standing.name
 
 
 def _laws_worst_first(run: Run, standings: Sequence[Standing]) -> tuple[list[str], list[str]]:
@@ -107,8 +109,24 @@ def case_columns(standings: Sequence[Standing]) -> list[CaseColumn]:
     return [column for column in CASE_COLUMNS if column in always or any(column.of(item.cases) for item in standings)]
 
 
+#: The meaning of the column of behaviours.
+BEHAVIOURS = "Failed cases, where those with one reason in the baseline count once."
+
+
+def has_behaviours(standings: Sequence[Standing]) -> bool:
+    """Return whether several failed cases of one of these subjects have the same reason in its baseline."""
+    return any(item.behaviours != item.cases.failures for item in standings)
+
+
 def case_table(standings: Sequence[Standing]) -> tuple[list[str], list[list[str]]]:
-    """Return the titles and rows of the table of cases: the laws that a subject breaks, then the columns."""
+    """Return the titles and rows of the table of cases: the laws that a subject breaks, then the columns.
+
+    The behaviours precede the columns, if there are fewer of them than failed cases.
+    """
     columns = case_columns(standings)
-    numbers = [[item.broken, *(column.of(item.cases) for column in columns)] for item in standings]
-    return [column.title for column in columns], [[f"{number:,}" for number in row] for row in numbers]
+    shown = has_behaviours(standings)
+    numbers = [
+        [item.broken, *[item.behaviours][:shown], *(column.of(item.cases) for column in columns)] for item in standings
+    ]
+    titles = [*["behaviours"][:shown], *(column.title for column in columns)]
+    return titles, [[f"{number:,}" for number in row] for row in numbers]

@@ -13,7 +13,17 @@ from ..kill_matrix import surviving_mutants, unneeded_laws
 from ..results import ROLES, Run
 from ..sentences import headline_text, noun_of, passing_text
 from ..statistics import Figures, Standing, Tally
-from ..subject_groups import CASE_COLUMNS, FEW, CaseColumn, Group, case_columns, groups, leading
+from ..subject_groups import (
+    BEHAVIOURS,
+    CASE_COLUMNS,
+    FEW,
+    CaseColumn,
+    Group,
+    case_columns,
+    groups,
+    has_behaviours,
+    leading,
+)
 from .columns import NAME, WORDS
 from .outcome_icons import MARKS, OutcomeIcon
 from .shell import filter_link
@@ -87,14 +97,15 @@ class CaseRow(NamedTuple):
 
     name: str
     broken: int
+    behaviours: int
     cells: list[tuple[int, str]]
 
 
 class HeatMap(NamedTuple):
     """One group of subjects by laws, and its cases by effect.
 
-    ``idle``: laws that judge none of the subjects. ``case_parts``: heading and number of columns of each part of the
-    table of cases.
+    ``idle``: laws that judge none of the subjects. ``behaviours``: the meaning of their column in the table of cases,
+    or "". ``case_parts``: heading and number of columns of each part of that table.
     """
 
     title: str
@@ -104,6 +115,7 @@ class HeatMap(NamedTuple):
     case_parts: list[tuple[str, int]]
     case_columns: list[CaseColumn]
     case_rows: list[CaseRow]
+    behaviours: str
 
 
 class SubjectRow(NamedTuple):
@@ -221,6 +233,7 @@ def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str])
         [(part, len([*columns])) for part, columns in groupby(case_cols, lambda column: column.part)],
         case_cols,
         [_case_row(item, case_cols) for item in group.standings],
+        BEHAVIOURS if has_behaviours(group.standings) else "",
     )
 
 
@@ -262,7 +275,7 @@ def _case_row(standing: Standing, columns: Sequence[CaseColumn]) -> CaseRow:
         number = column.of(standing.cases)
         link = column.title in standing.cases.failed and number
         cells.append((number, filter_link(subject=standing.name, effect=column.title) if link else ""))
-    return CaseRow(cut(standing.name, NAME), standing.broken, cells)
+    return CaseRow(cut(standing.name, NAME), standing.broken, standing.behaviours, cells)
 
 
 def subjects(run: Run) -> list[SubjectRow]:

@@ -194,7 +194,7 @@ def test_the_tests_of_an_sdk_fail(subject: str, tmp_path: Path) -> None:
         ("anthropic-sdk", "anthropic.messages"),
         ("any-llm", "anthropic.messages"),
         ("litellm", "openai.chat"),
-        ("langchain", "anthropic.messages"),
+        ("langchain-core", "anthropic.messages"),
     ],
 )
 def test_the_tests_of_a_library_can_pass(subject: str, surface: str, mode: str, tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ FAILED = ("fail", "new", "expected")
 XAI_SEARCHES = "search-as-custom-call declared-custom-beside-search searches-posts searches-posts-and-calls"
 #: Accusations that were the adapter's fault or the suite's: subjects, scenarios, mode, laws.
 FALSE = [
-    ("langchain", "choice-not-selected two-choices-interleaved", "*", "conservation arguments stream-parity"),
-    ("langchain", "legacy-function-call", "plain", "conservation arguments"),
+    ("langchain-core", "choice-not-selected two-choices-interleaved", "*", "conservation arguments stream-parity"),
+    ("langchain-core", "legacy-function-call", "plain", "conservation arguments"),
     ("openai-agents", "same-call-two-indexes", "*", "conservation"),
     ("openai-agents openai-sdk litellm", XAI_SEARCHES, "*", "server-side conservation"),
     ("pydantic-ai", "same-call-two-indexes item-id-rotates item-ends-under-another-id", "*", "conservation"),

@@ -57,7 +57,7 @@ NEAREST = {
     "cassettes verify single-call paralel-three": "parallel-three",
     "cassettes path singel-call": "single-call",
     "cassettes age singel-call": "single-call",
-    "subjects install langchian": "langchain",
+    "subjects install langchian-core": "langchain-core",
     "subjects remove litelm": "litellm",
     "subjects path litelm": "litellm",
 }

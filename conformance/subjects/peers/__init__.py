@@ -61,7 +61,7 @@ PEERS: dict[str, Peer] = {
     for peer in (
         Peer("litellm", "litellm", "completion(), responses() and stream_chunk_builder()", beside=("mcp",)),
         Peer(
-            "langchain",
+            "langchain-core",
             "langchain-core",
             "ChatOpenAI, ChatAnthropic, ChatXAI: generate(), and the sum of stream()",
             beside=("langchain-anthropic", "langchain-openai", "langchain-xai"),

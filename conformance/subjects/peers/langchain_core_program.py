@@ -127,7 +127,7 @@ def figures(stated: Any) -> dict[str, Any] | None:
 
 
 serve(
-    "langchain",
+    "langchain-core",
     "langchain-core",
     ["stream", "text", "stop", "usage"],
     ["openai.chat", "openai.responses", "anthropic.messages"],
