@@ -278,6 +278,8 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
         raise click.ClickException(str(error)) from None
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
     click.echo(f"{FOLDER}: {', '.join(subject.name for subject in result.subjects)}; {size / 1_000_000:.1f} MB")
+    known = [verdict.behaviour for _, verdict in result.verdicts() if verdict.outcome == "expected"]
+    click.echo(f"{len(known):,} expected failures show what their reasons say, in {len({*known}):,} sentences")
     if missing := result.environment.get(_NOT_TESTED):
         click.echo(f"not tested: {missing}; install them with toolparity subjects install NAME", err=True)
 

@@ -114,11 +114,7 @@ def test_the_published_results_have_a_failure_for_each_reason_of_the_baselines(r
 @PAGE
 def test_each_reason_holds_in_each_of_its_cases_and_in_few_of_others() -> None:
     assert [*untrue(published())] == []
-    examples = {
-        verdict.behaviour: Failure(result, verdict, "")
-        for result, verdict in published().verdicts()
-        if verdict.behaviour
-    }
+    examples = {one.behaviour: Failure(case, one, "") for case, one in published().verdicts() if one.behaviour}
     assert examples.keys() == predicates().keys()
     for sentence, predicate in predicates().items():
         others = [other for other, failure in examples.items() if other != sentence and predicate.holds(failure)]
@@ -126,23 +122,22 @@ def test_each_reason_holds_in_each_of_its_cases_and_in_few_of_others() -> None:
 
 
 def test_a_reason_that_a_case_does_not_show_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reported(sentence: str, expected: str, got: str) -> list[str]:
-        verdict = Verdict("stop", "expected", f"why{KNOWN}{sentence})", 0, expected, got, "misreported")
-        result = Result("mine", "search-pauses", "anthropic.messages", "plain", "all", [verdict], [SubjectReport()])
-        return [*untrue(Run("0", "", {}, [], [], [], [result]))]
+    def reported(sentence: str, *sides: str, surface: str = "anthropic.messages") -> Result:
+        verdict = Verdict("stop", "expected", f"why{KNOWN}{sentence})", 0, *sides, "misreported")  # type: ignore[call-arg]
+        return Result("any-llm", "search-pauses", surface, "plain", "all", [verdict], [SubjectReport()])
 
     sentence = "pause_turn is reported as a plain end"
-    assert reported(sentence, "pause", "end_turn") == []
-    case = "mine search-pauses[anthropic.messages-plain-all] stop"
-    for wrong in (reported(sentence, "pause", "error"), reported(sentence, "end_turn", "pause")):
-        assert wrong == [f"{case}: {sentence}"]
-    assert reported("it does something", "pause", "end_turn") == [f"{case}: it does something"]
-    monkeypatch.setattr(publish, "_loaded", lambda path: None)
-    monkeypatch.setattr(publish, "_run_all", lambda old, names: None)
-    monkeypatch.setattr(publish, "untrue", lambda run: ["case: a reason"])
-    monkeypatch.setattr(publish, "publish", lambda run: pytest.fail("published"))
-    ended = CliRunner().invoke(publish.main, [])
-    assert (ended.exit_code, "a reason" in ended.output) == (1, True)
+    right = reported(sentence, "pause", "end_turn")
+    for one in (
+        reported(sentence, "pause", "error"),
+        reported(sentence, *["pause"] * 2),
+        reported("it", "pause", "end_turn"),
+    ):
+        monkeypatch.setattr(publish, "_run_all", lambda old, names, one=one: Run("0", "", {}, [], [], [], [right, one]))
+        monkeypatch.setattr(publish, "publish", lambda run: pytest.fail("published"))
+        output = CliRunner().invoke(publish.main, []).output
+        assert output.splitlines()[1:] == [f"any-llm {one.case} stop: {one.verdicts[0].behaviour}"]
+    assert publish._with_reasons(reported("an old sentence", "pause", "end_turn")) == right
 
 
 def test_the_reproductions_are_of_the_versions_that_are_pinned(versions: dict[str, str]) -> None:
