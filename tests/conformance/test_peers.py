@@ -122,15 +122,15 @@ def test_each_reason_holds_in_each_of_its_cases_and_in_few_of_others() -> None:
 
 
 def test_a_reason_that_a_case_does_not_show_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reported(sentence: str, *sides: str, surface: str = "anthropic.messages") -> Result:
-        verdict = Verdict("stop", "expected", f"why{KNOWN}{sentence})", 0, *sides, "misreported")  # type: ignore[call-arg]
-        return Result("any-llm", "search-pauses", surface, "plain", "all", [verdict], [SubjectReport()])
+    def reported(sentence: str, expected: str, got: str) -> Result:
+        verdict = Verdict("stop", "expected", f"why{KNOWN}{sentence})", 0, expected, got, "misreported")
+        return Result("any-llm", "search-pauses", "anthropic.messages", "plain", "all", [verdict], [SubjectReport()])
 
     sentence = "pause_turn is reported as a plain end"
     right = reported(sentence, "pause", "end_turn")
     for one in (
         reported(sentence, "pause", "error"),
-        reported(sentence, *["pause"] * 2),
+        reported(sentence, "pause", "pause"),
         reported("it", "pause", "end_turn"),
     ):
         monkeypatch.setattr(publish, "_run_all", lambda old, names, one=one: Run("0", "", {}, [], [], [], [right, one]))
