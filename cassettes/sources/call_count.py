@@ -14,7 +14,7 @@ from .json_text import parsed
 
 #: The types of blocks and items that are calls, and the members that hold a call.
 _TYPES = frozenset(("tool_use", "function_call", "tool_call", "custom_tool_call"))
-_HOLDERS = ("functionCall", "toolUse")
+_HOLDERS = ("functionCall", "function_call", "toolUse", "tool_use")
 _IDS = ("call_id", "id", "toolUseId")
 #: Members with the messages before the response.
 _BEFORE = frozenset(("automaticFunctionCallingHistory", "automatic_function_calling_history", "input", "messages"))

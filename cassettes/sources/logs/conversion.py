@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.detect import body_wires
 from toolparity.normalizer.wires.limits import is_error
 from toolparity.normalizer.wires.shapes import whole_wire
 
@@ -42,7 +43,7 @@ def exchange(
     request, response = parsed(request), parsed(response)
     calls = None if _is_history(response) else calls_in(response)
     response = _whole(response)
-    if isinstance(response, dict) and (wire := whole_wire(response)) is not None:
+    if isinstance(response, dict) and (wire := body_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
     elif isinstance(response, dict) and is_error(response):
         wire = "openai.responses" if isinstance(request, dict) and "input" in request else "openai.chat"
@@ -66,6 +67,12 @@ def exchange(
     )
 
 
+def body_wire(response: dict[str, Any]) -> str | None:
+    """Return the wire of a body, also of one whose form an event of a stream can have; None if it fits several."""
+    fits = body_wires(response)
+    return whole_wire(response) or (fits[0] if len(fits) == 1 else None)
+
+
 def _is_history(response: Any) -> bool:
     """Return whether a response is a list that has also the messages before it."""
     return isinstance(response, list) and any(
@@ -75,10 +82,13 @@ def _is_history(response: Any) -> bool:
 
 
 def is_part_of_body(value: Any) -> bool:
-    """Return whether a response is a list of choices or messages, of which `exchange` makes a body."""
-    return _whole(value) is not value or (
-        isinstance(value, list) and any(isinstance(one, dict) and one.get("role") == "assistant" for one in value)
-    )
+    """Return whether a response is a message, or a list of choices or messages, of which `exchange` makes a body."""
+    if _whole(value) is not value:
+        return True
+    if isinstance(value, dict) and body_wire(value) is not None:
+        return False
+    messages = value if isinstance(value, list) else [value]
+    return any(isinstance(one, dict) and one.get("role") in ("assistant", "model") for one in messages)
 
 
 def _whole(response: Any) -> Any:

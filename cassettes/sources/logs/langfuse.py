@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
+from ..call_count import calls_in
 from ..entries import mapping, readable, word
 from ..json_text import parsed
 from ..model import Exchange, ReadItem
@@ -40,7 +41,11 @@ def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[R
 def _generation(source: str, line: int | None, item: Any) -> Iterator[Exchange]:
     if not _is_observation(mapping(item, "an observation")):
         raise UnreadableSource("an observation has neither type nor input")
-    if word(item.get("type"), "type") != "GENERATION" or (item.get("output") is None and not item.get("statusMessage")):
+    if word(item.get("type"), "type") != "GENERATION":
+        return
+    if item.get("output") is None and not item.get("statusMessage"):
+        if calls_in(item):
+            raise UnreadableSource("a generation has calls, but no output")
         return
     output = parsed(item.get("output"))
     if output is None:

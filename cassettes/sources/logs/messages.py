@@ -117,7 +117,7 @@ def _of_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     texts: list[Any] = []
     calls: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
-    for part in message["parts"]:
+    for part in map(_gemini_part, message["parts"]):
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "tool_call":
             calls.append(call(part.get("id"), part.get("name"), part.get("arguments")))
@@ -133,3 +133,20 @@ def _of_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     if calls:
         made["tool_calls"] = calls
     return [*results, made]
+
+
+def _gemini_part(part: Any) -> Any:
+    """Return a part of Gemini, which has no type, in the notation of the GenAI conventions; any other unchanged.
+
+    The service writes ``functionCall``, and dumps of the SDK for Python write ``function_call``.
+    """
+    if not isinstance(part, dict) or "type" in part:
+        return part
+    call = part.get("functionCall") or part.get("function_call")
+    result = part.get("functionResponse") or part.get("function_response")
+    if isinstance(call, dict):
+        return {"type": "tool_call", "id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+    if isinstance(result, dict):
+        return {"type": "tool_call_response", "id": result.get("id"), "response": result.get("response")}
+    is_text = isinstance(part.get("text"), str) and not part.get("thought")
+    return {"type": "text", "content": part["text"]} if is_text else part
