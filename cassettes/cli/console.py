@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolparity.reports.escape import visible
 from toolparity.reports.terminal import Section, render
 
 from ..sources import Problem
@@ -174,7 +175,8 @@ class Problems:
 
     def _flush(self) -> None:
         for problem, count in self._kinds.values():
-            self._write(str(problem) if count == 1 else f"{problem}; {count:,} similar places in the file")
+            text = visible(str(problem))
+            self._write(text if count == 1 else f"{text}; {count:,} similar places in the file")
         self._kinds.clear()
 
     def __enter__(self) -> Problems:
@@ -187,4 +189,4 @@ class Problems:
         if self._skipped_count:
             names = ", ".join(self._skipped) + (", …" if self._skipped_count > len(self._skipped) else "")
             files = "1 file" if self._skipped_count == 1 else f"{self._skipped_count:,} files"
-            self._write(f"skipped {files} without traffic: {names}")
+            self._write(visible(f"skipped {files} without traffic: {names}"))

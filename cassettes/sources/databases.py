@@ -91,7 +91,7 @@ def _rows(connection: Connection, columns: tuple[str, ...]) -> Iterator[dict[str
     with warnings.catch_warnings():  # of types that SQLAlchemy does not know
         warnings.simplefilter("ignore", sa.exc.SAWarning)
         name, schema, present = _table(sa.inspect(connection), columns)
-    wanted = [column.rpartition(".")[2] for column in columns]
+    wanted = [*map(tables.column_name, columns)]
     chosen: list[sa.ColumnElement[Any]] = [sa.column(column) for column in wanted]
     if not chosen or not present.issuperset(wanted):  # `tables.entry` reports a missing column
         chosen = [sa.literal_column("*")]

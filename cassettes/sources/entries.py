@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
-from .model import Problem, ReadItem
+from .model import Exchange, Problem, ReadItem
+
+Item = TypeVar("Item")
 
 _LONGEST = 300
+_EXCERPT = 100
 
 
 def readable(format: str, source: str, line: int | None, items: Iterator[ReadItem]) -> Iterator[ReadItem]:
@@ -20,6 +27,39 @@ def readable(format: str, source: str, line: int | None, items: Iterator[ReadIte
         yield from items
     except Exception as error:  # one entry must not hide the others
         yield problem_of(error, f"an entry of {format}", source, line)
+
+
+def by(step: str, items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, and note in each exchange by which step it was found."""
+    for item in items:
+        if isinstance(item, Exchange):
+            item.steps = (step, *item.steps)
+        yield item
+
+
+def skipped(source: str, what: str, line: int | None) -> Problem:
+    """Return an entry that is not traffic."""
+    return Problem(source, what, line=line, fault=False, skipped=True)
+
+
+def with_excerpt(entry: bytes | dict[str, Any], item: Item) -> Item:
+    """Return an item; a problem with the members of the entry that it concerns, or else the beginning of its text."""
+    if not isinstance(item, Problem) or item.excerpt:
+        return item
+    value = _object(entry) if isinstance(entry, bytes) else entry
+    if value is not None:
+        return replace(item, excerpt=f"members: {', '.join(map(str, value))}"[:_EXCERPT])
+    return replace(
+        item, excerpt=entry[:_EXCERPT].decode("utf-8", "replace").strip() if isinstance(entry, bytes) else ""
+    )
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        value = json_codec.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def problem_of(error: Exception, expected: str, source: str, line: int | None) -> Problem:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from ..errors import UnreadableSource
-from . import logs, recordings, tables
+from . import logs, recordings, tables, text_logs, traffic_marks
 from .files import Opened, opened, plain_name
 
 #: File suffix -> reader. A walk through a directory takes files with these suffixes, see `files.walk`.
@@ -20,6 +21,8 @@ SUFFIXES: dict[str, str] = {
     ".flow": "mitmproxy",
     ".flows": "mitmproxy",
     ".parquet": "table",
+    ".csv": "table",
+    ".tsv": "table",
     ".sqlite": "table",
     ".db": "table",
     ".sse": "body",
@@ -34,19 +37,8 @@ FORMATS: dict[str, str] = {
     "body": "body",
     "mitmproxy": "mitmproxy",
     "table": "table",
+    "text": "text",
 } | dict.fromkeys(logs.FORMATS, "log")
-
-#: Text found only in traffic: the top of a cassette, HAR file or recording, members of an answer, stream events.
-_TRAFFIC = re.compile(
-    rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
-    rb"""|"frames"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
-    # In JSON inside a text, quotes are escaped.
-    rb"""|\\*"(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|candidates|functionCall|finishReason)\\*"\s*:"""
-    rb"""|\\*"(?:toolUse|stopReason|done_reason|toolCalls|tool_plan|requires_action)\\*"\s*:"""
-    rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
-    rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]""",
-    re.MULTILINE | re.DOTALL,
-)
 
 #: Byte order marks of UTF-16, which PowerShell's ``>`` writes.
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -60,29 +52,39 @@ _FLOWS = re.compile(rb"\A\d{2,12}:\d{1,3}:[a-z_]+;")
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
-def reader_of(file: Opened) -> str:
-    """Return the reader for a file, by its name, or by its beginning if the name does not decide."""
+class Recognized(NamedTuple):
+    """The reader of a file, and the rule by which its format was recognized."""
+
+    reader: str
+    rule: str
+
+
+def reader_of(file: Opened) -> Recognized:
+    """Recognize a file by its name, or by its beginning if the name does not decide. Raises UnreadableSource."""
     head = file.head
     if not head.strip():
         raise UnreadableSource("the file contains only white space" if head else "the file is empty")
     if head.startswith(_UTF_16):
         raise UnreadableSource("the file is UTF-16", hint="write it as UTF-8")
     name = plain_name(file.path)
-    reader = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
+    suffix, reader = next(((suffix, how) for suffix, how in SUFFIXES.items() if name.endswith(suffix)), ("", None))
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
+    if reader is None and tables.is_table(head):
+        return Recognized("table", "its first bytes are those of a table")
+    if reader is None and _FLOWS.match(head):
+        return Recognized("mitmproxy", "its first bytes are those of a flow")
+    if reader is None and _LEADING_COMMENTS.sub(b"", head).startswith(_YAML):
+        return Recognized("yaml", "its first member is one of a cassette")
+    if reader in (None, "lines", "body") and (rule := text_logs.rule_of(head)):
+        return Recognized("text", rule)
     if reader == "lines" or (reader is None and start == b"{"):
         if recordings.looks_like_rows(head):
-            return "lines"
-        return "body" if reader == "lines" else "json"
+            return Recognized("lines", "each line at its beginning is an entry")
+        other = "body" if reader == "lines" else "json"
+        return Recognized(other, "it begins with a JSON object, and its lines are not entries")
     if reader is not None:
-        return reader
-    if tables.is_table(head):
-        return "table"
-    if _FLOWS.match(head):
-        return "mitmproxy"
-    if _LEADING_COMMENTS.sub(b"", head).startswith(_YAML):
-        return "yaml"
-    return "body"
+        return Recognized(reader, f"its name ends with {suffix}")
+    return Recognized("body", "nothing in it shows another format")
 
 
 def shows_traffic(path: str) -> bool:
@@ -92,7 +94,6 @@ def shows_traffic(path: str) -> bool:
     """
     try:
         with opened(path) as file:
-            # UTF-16 cannot be read, but it counts as traffic.
-            return _TRAFFIC.search(file.head.replace(b"\0", b"")) is not None
+            return traffic_marks.in_file(file.head)
     except UnreadableSource:
         return True

@@ -19,7 +19,8 @@ class Exchange(Struct, kw_only=True):
 
     The response is ``body`` or, on xai.grpc, ``frames`` (serialized messages). If a call failed after some frames,
     ``body`` is its final status. ``provenance``: what the file says about its origin. ``calls``: how many calls its
-    response has at least, by an independent count; None if they were not counted.
+    response has at least, by an independent count; None if they were not counted. ``steps``: how the exchange was found
+    in the file, from outside to inside.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Exchange(Struct, kw_only=True):
     chunk_lengths: list[int] | None = None
     provenance: dict[str, Any] | None = None
     calls: int | None = None
+    steps: tuple[str, ...] = ()
 
     @property
     def location(self) -> str:
@@ -54,7 +56,8 @@ class Problem(Struct, frozen=True):
     """A file, or a location in one, that cannot be read as traffic.
 
     ``fault``: the caller should know that something is missing. False only for a file found while walking a directory
-    that does not look like traffic.
+    that does not look like traffic, and for an entry without traffic, such as a line of text (``skipped``), which
+    `PartReader` yields only on demand, with its beginning as ``excerpt``.
     """
 
     source: str
@@ -62,6 +65,8 @@ class Problem(Struct, frozen=True):
     hint: str = ""
     line: int | None = None
     fault: bool = True
+    skipped: bool = False
+    excerpt: str = ""
 
     @property
     def location(self) -> str:
@@ -89,7 +94,7 @@ class FilePart(Struct, frozen=True):
     ``is_last``: nothing of the file follows.
     ``weight``: bytes on disk that the part accounts for. ``walked``: the file was found in a directory. ``log``: the
     format of the log whose entries the file holds, if the caller named it or the file shows it. ``columns``: the
-    columns of its rows that hold an entry.
+    columns of its rows that hold an entry. ``rule``: how its format was recognized.
     """
 
     path: str
@@ -104,6 +109,7 @@ class FilePart(Struct, frozen=True):
     walked: bool = False
     log: str | None = None
     columns: tuple[str, ...] = ()
+    rule: str = ""
 
 
 ReadItem = Exchange | Problem

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ..errors import UnreadableSource
 from . import databases, lines, tables
+from .entries import with_excerpt
 from .files import opened
 from .formats import shows_traffic
 from .model import Exchange, FilePart, Problem, ReadItem
@@ -20,14 +22,22 @@ class PartReader:
     """Yields the exchanges and problems of a part, in order, once.
 
     ``lines``: the number of lines or rows that were read, blank ones included; 0 for a file of another form.
+    ``detailed``: yield also the entries without traffic, and excerpts of the lines and rows of problems.
     """
 
-    def __init__(self, part: FilePart, wire: str | None = None) -> None:
+    def __init__(self, part: FilePart, wire: str | None = None, *, detailed: bool = False) -> None:
         self.lines = 0
+        self._detailed = detailed
         self._part = part
         self._wire = wire
 
     def __iter__(self) -> Iterator[ReadItem]:
+        items = self._items()
+        if self._detailed:
+            return items
+        return (item for item in items if not (isinstance(item, Problem) and item.skipped))
+
+    def _items(self) -> Iterator[ReadItem]:
         part = self._part
         try:
             if part.format == "lines":
@@ -47,7 +57,7 @@ class PartReader:
             if line is None:
                 yield lines.too_long(part.path, number)
             elif not line.isspace():
-                yield from line_items(part, number, line, wire)
+                yield from self._with_excerpts(line_items(part, number, line, wire), line)
 
     def _file(self) -> Iterator[ReadItem]:
         part, wire = self._part, self._wire
@@ -64,7 +74,11 @@ class PartReader:
         part = self._part
         for number, row in enumerate(rows, (part.before or 0) + 1):
             self.lines += 1
-            yield from row_items(part, number, None, row, self._wire)
+            yield from self._with_excerpts(row_items(part, number, None, row, self._wire), row)
+
+    def _with_excerpts(self, items: Iterator[ReadItem], entry: bytes | dict[str, Any]) -> Iterator[ReadItem]:
+        """Yield items; if details are wanted, problems with the beginning of the entry in which they are."""
+        return map(partial(with_excerpt, entry), items) if self._detailed else items
 
 
 class Numbering:

@@ -9,9 +9,24 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.body_splitter import responses
+from toolparity.normalizer.detect import body_wires
 
 from ..errors import UnreadableSource
-from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, wrapping, xai_proto
+from . import (
+    har,
+    http,
+    lines,
+    logs,
+    member_lists,
+    mitmproxy,
+    recordings,
+    request_response_rows,
+    tables,
+    text_logs,
+    vcrpy,
+    wrapping,
+    xai_proto,
+)
 from .call_count import calls_in
 from .entries import problem_of
 from .files import Opened
@@ -45,7 +60,7 @@ def row_items(
         if row is None:
             raise UnreadableSource("a row must be a JSON object")
         data = tables.entry(row, part.columns)
-        for item in () if data is None else _part(source, data, wire):
+        for item in () if data is None else _part(source, data, wire, is_row=not part.columns):
             if isinstance(item, Exchange):
                 item.line = line
                 yield item
@@ -104,7 +119,7 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
             items = list(_part(source, part, wire))
         except Exception as error:  # one entry must not hide the others
             items = [problem_of(error, "an entry", source, None)]
-        if items and all(isinstance(item, Problem) for item in items):
+        if items and all(isinstance(item, Problem) and not item.skipped for item in items):
             problems += (item for item in items if isinstance(item, Problem))
             continue
         yield from problems
@@ -129,21 +144,27 @@ def _parts(data: bytes, wire: str | None) -> list[bytes]:
     return [json_codec.encode(element) for elements in with_entries or lists[:1] for element in elements] or parts
 
 
-def _part(source: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
-    """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body."""
+def _part(source: str, data: bytes, wire: str | None, *, is_row: bool = False) -> Iterator[ReadItem]:
+    """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body.
+
+    ``is_row``: it is known to be none of a body.
+    """
     item = _json_object(data)
-    is_row = item is not None and (recordings.is_row(item) or logs.format_of(item) is not None)
-    if is_row or (item is not None and wrapping.entries(item, recordings.is_entry).entries):
+    if item is not None and (is_row or recordings.holds_entry(item)):
         return recordings.documents(source, None, data, wire)
-    exchange = http.single_body(source, None, data, wire)
+    try:
+        exchange = http.single_body(source, None, data, wire)
+    except UnreadableSource:
+        if item is None or body_wires(item):
+            raise
+        raise request_response_rows.why_not(item) from None
     exchange.calls = None if item is None else calls_in(item)
+    exchange.steps = ("body of a response",)
     return iter((exchange,))
 
 
 def _is_entry(element: Any) -> bool:
-    return isinstance(element, dict) and (
-        recordings.is_entry(element) or bool(wrapping.entries(element, recordings.is_entry).entries)
-    )
+    return isinstance(element, dict) and (recordings.is_entry(element) or recordings.holds_entry(element))
 
 
 def _listed(data: bytes) -> list[Any]:
@@ -197,7 +218,9 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
         if not isinstance(item, dict):
             raise UnreadableSource(f"an interaction must be a mapping, got {type(item).__name__}")
         reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
-        return reads(source, line, item)
+        made = reads(source, line, item)
+        made.steps = (f"element of {key}",)
+        return made
     except Exception as error:  # one interaction must not hide the others
         return problem_of(error, "an interaction", source, line)
 
@@ -206,5 +229,6 @@ _READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {
     "yaml": _yaml,
     "json": _json,
     "body": _body,
+    "text": text_logs.exchanges,
     "mitmproxy": lambda file, wire: mitmproxy.exchanges(file),
 }

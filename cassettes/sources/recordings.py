@@ -24,9 +24,10 @@ from ..errors import UnreadableSource
 from . import logs, request_response_rows, wrapping
 from .bodies import from_base64
 from .call_count import calls_in
-from .entries import problem_of
+from .entries import by, problem_of, skipped
 from .http import is_stream, single_body, wire_of
 from .model import Exchange, ReadItem
+from .request_response_rows import by_content
 
 _KEYS = ("body", "frames", "wire", "request")
 _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
@@ -65,7 +66,7 @@ def looks_like_rows(head: bytes) -> bool:
     if not items:
         # The line is longer than the head. Quotes inside a string would be escaped.
         return any(map(_KEY.search, texts))
-    if any(is_row(item) or logs.format_of(item) or wrapping.entries(item, is_entry).entries for item in items):
+    if any(map(holds_entry, items)):
         return True
     return all(body_wire(item) is not None or is_error(item) for item in items)
 
@@ -101,6 +102,23 @@ def is_entry(item: dict[str, Any]) -> bool:
     return is_row(item) or logs.format_of(item) is not None or body_wire(item) is not None
 
 
+def holds_entry(item: dict[str, Any]) -> bool:
+    """Return whether a JSON object is an entry, but not a whole body, or has one inside it."""
+    if is_row(item) or logs.format_of(item) is not None:
+        return True
+    return body_wire(item) is None and bool(_wrapped(item).entries or request_response_rows.answered(item))
+
+
+def _wrapped(item: dict[str, Any]) -> wrapping.Wrapped:
+    """Return the entries inside an object: those with known members, or else those with known content."""
+    wrapped = wrapping.entries(item, is_entry, lambda objects: is_entry(objects) or _has_content(objects))
+    return wrapped if wrapped.entries else wrapping.entries(item, _has_content)
+
+
+def _has_content(item: dict[str, Any]) -> bool:
+    return by_content(item) is not None
+
+
 def exchanges(
     path: str, number: int, line: bytes, wire: str | None = None, format: str | None = None
 ) -> Iterator[ReadItem]:
@@ -120,21 +138,28 @@ def documents(
     ``format``: the format of the log, if it is known. Raises UnreadableSource, except for entries of logs.
     """
     if format is None and (row := _recording(data)) is not None:
-        yield _exchange(source, line, row, wire)
+        yield from by("recording", (_exchange(source, line, row, wire),))
         return
     item = _object(data)
     whole = body_wire(item) is not None
     format = format or (None if whole else logs.format_of(item))
     if format is not None:
-        yield from logs.exchanges(format, source, line, item)
+        yield from by(f"entry of {format}", logs.exchanges(format, source, line, item))
         return
     if not whole and not is_row(item):
-        wrapped = wrapping.entries(item, is_entry)
-        for entry in wrapped.entries:
-            yield from documents(source, line, json_codec.encode(entry), wire)
+        wrapped = _wrapped(item)
+        for found in wrapped.entries:
+            yield from by(found.where, documents(source, line, json_codec.encode(found.entry), wire))
         if wrapped.others:
             raise UnreadableSource(f"{wrapped.others} elements beside the entries are none")
-        if wrapped.entries or wrapping.is_text(item):
+        if wrapped.entries:
+            return
+        if (by_members := by_content(item)) is not None:
+            made = request_response_rows.exchange(source, line, by_members, wire)
+            yield from by("members by their content", (made,))
+            return
+        if wrapping.is_text(item):
+            yield skipped(source, "a line of text", line)
             return
     yield _document(source, line, data, item, wire)
 
@@ -153,13 +178,17 @@ def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], 
     if body_wire(item) is not None or (is_error(item) and not is_row(item)):
         body = single_body(source, line, data, wire)
         body.calls = calls_in(item)
+        body.steps = ("body of a response",)
         return body
     if request_response_rows.claims(item):
         return request_response_rows.exchange(source, line, item, wire)
     if not is_row(item):
-        what = "an event of a stream" if event_wire(item) else "neither body nor frames, nor request and response"
-        raise UnreadableSource(f"not a recording: {what}", hint="expected one exchange per line")
-    return _exchange(source, line, _row(item), wire)
+        if event_wire(item):
+            raise UnreadableSource("not a recording: an event of a stream", hint="expected one exchange per line")
+        raise request_response_rows.why_not(item)
+    made = _exchange(source, line, _row(item), wire)
+    made.steps = ("recording",)
+    return made
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -44,6 +44,8 @@ _ANSWERED = ("choices", "output", "error")
 #: Members in which an HTTP message keeps its body, in a notation of `bodies.body_of` or as plain JSON.
 _SPELLED = ("parsed_body", "body_json", "body_blob")
 _BODY = ("body", "content", "json", "data", "inputBodyJson", "outputBodyJson")
+#: How many members an error names.
+_NAMED = 12
 _ADDRESS = ("url", "uri", "endpoint")
 
 
@@ -51,6 +53,49 @@ def claims(item: dict[str, Any]) -> bool:
     """Return whether a row has both members of a pair, or a response that shows what it is."""
     names = _names(item)
     return names is not None and (names[0] in item or _shows(item[names[1]]))
+
+
+def by_content(item: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an object whose members have other names as a row: one holds a response, at most one its request."""
+    values = {name: value for name, member in item.items() if isinstance(value := parsed(member), (dict, list, str))}
+    responses = answered(item)
+    requests = [name for name in values if name not in responses and _asks(values[name])]
+    if len(responses) != 1 or len(requests) > 1:
+        return None
+    request = {"request": values[requests[0]]} if requests else {}
+    others = {name: member for name, member in item.items() if name not in (*requests, *responses)}
+    return {**others, **request, "response": values[responses[0]]}
+
+
+def why_not(item: dict[str, Any]) -> UnreadableSource:
+    """Return the error of an object that is not a row."""
+    what = "several members hold requests or responses" if answered(item) else "no member holds a response"
+    names = ", ".join([*map(str, item)][:_NAMED]) + (", …" if len(item) > _NAMED else "")
+    return UnreadableSource(
+        f"no traffic: {what}: {names}",
+        hint="the columns of rows are named with --column request=NAME --column response=NAME, the wire of a body with "
+        "--wire",
+    )
+
+
+def answered(item: dict[str, Any]) -> list[str]:
+    """Return the members of an object that hold a response."""
+    return [name for name, member in item.items() if _may_be_body(value := parsed(member)) and _shows(value)]
+
+
+def _may_be_body(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.lstrip()[:5] in ("data:", "event") or value.lstrip()[:1] == "{"
+    return isinstance(value, (dict, list)) and bool(value)
+
+
+def _asks(value: Any) -> bool:
+    """Return whether a value is a request, or the messages of one."""
+    if isinstance(value, dict):
+        return any(isinstance(value.get(name), list) for name in ("messages", "contents", "input")) or (
+            "model" in value and isinstance(value.get("input"), str)
+        )
+    return isinstance(value, list) and any(isinstance(one, dict) and "role" in one for one in value)
 
 
 def has_both(item: dict[str, Any]) -> bool:
@@ -65,6 +110,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     response = _message(item[names[1]], _ANSWERED)
     if (converted := _converted(source, line, item.get(names[0]), response)) is not None:
         converted.id = _text(item.get("id"))
+        converted.steps = (f"row of {names[0]} and {names[1]}", "converted to a body")
         return converted
     request, body = _message(item.get(names[0]), _ASKED), _body(response)
     if not body:
@@ -85,6 +131,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
         },
         body=body,
     )
+    made.steps = (f"row of {names[0]} and {names[1]}" if names[0] in item else f"row of {names[1]}",)
     made.calls = calls_in(item[names[1]])
     if made.stream:  # a call can be in several events
         made.calls = min(made.calls, 1)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from ..errors import UnreadableSource
-from . import databases, lines, logs, recordings, tables
+from . import databases, lines, logs, recordings, tables, traffic_marks
 from .files import Opened, is_readable, opened, walk
 from .formats import FORMATS, SUFFIXES, reader_of, shows_traffic
 from .model import FilePart, Problem
@@ -58,9 +58,11 @@ def _split(
     path: str, walked: bool, part_bytes: int, format: str | None, columns: tuple[str, ...], unpack: bool
 ) -> _Parts:
     with opened(path) as file:
-        reader, log = _reader(file, format, bool(columns))
+        reader, log, rule = _reader(file, format, bool(columns))
+        if walked and tables.is_text_table(path) and not traffic_marks.in_file(file.head):
+            raise UnreadableSource("no traffic in the first rows")
         size = file.size or 0
-        whole = FilePart(path, reader, size=size, weight=size, walked=walked, log=log, columns=columns)
+        whole = FilePart(path, reader, size=size, weight=size, walked=walked, log=log, columns=columns, rule=rule)
         if reader == "lines" and (file.size is None or (unpack and part_bytes and file.compressed)):
             yield from _blocks(file, whole, part_bytes)
         elif file.size is None:
@@ -71,20 +73,20 @@ def _split(
             yield from _CUTS.get(reader, _uncut)(file, whole, part_bytes)
 
 
-def _reader(file: Opened, format: str | None, has_columns: bool) -> tuple[str, str | None]:
-    """Return the reader of a file, and the format of the log if the reader needs it."""
-    reader = reader_of(file) if format is None else FORMATS[format]
+def _reader(file: Opened, format: str | None, has_columns: bool) -> tuple[str, str | None, str]:
+    """Return the reader of a file, the format of the log if the reader needs it, and the rule that recognized it."""
+    reader, rule = reader_of(file) if format is None else (FORMATS[format], "--format names it")
     log = format if reader == "log" else None
     sequence = log if log is not None and logs.is_sequence(log) else None
     if format is None and reader in ("lines", "json", "body"):
         sequence = logs.sequence_of(file.head)
     if sequence is not None:
-        return "log", sequence
+        return "log", sequence, rule if format is not None else f"its first entry is one of {sequence}"
     if reader == "log":
         reader = "lines" if recordings.has_lines(file.head) else "json"
     if has_columns and reader == "body" and recordings.has_lines(file.head):
         reader = "lines"  # only the cells of the lines are entries
-    return reader, log
+    return reader, log, rule
 
 
 def _uncut(file: Opened, whole: FilePart, part_bytes: int) -> _Parts:

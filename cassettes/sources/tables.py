@@ -1,33 +1,49 @@
-"""Tables: Parquet files and SQLite databases, in which each row holds an entry.
+"""Tables: CSV and Parquet files and SQLite databases, in which each row holds an entry.
 
 Without columns, the row itself is the entry, as an object of its cells. One column holds the whole entry: a body, or a
-row of another format. Several columns are the members of the entry, such as ``request`` and ``response``. A column of a
-database may have the name of its table before it: ``logs.response``.
+row of another format. Several columns are the members of the entry, such as ``request`` and ``response``; a column that
+has another name is written as ``request=req_body``. A column of a database may have the name of its table before it:
+``logs.response``.
 """
 
 from __future__ import annotations
 
+import csv
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
-from .files import STDIN, Opened
+from .files import MAX_RECORD_BYTES, STDIN, Opened, plain_name
+from .json_text import parsed
 
 PARQUET, SQLITE = b"PAR1", b"SQLite format 3\0"
 #: How many rows of a Parquet file are in memory at a time.
 _BATCH = 256
+#: A column with the member that it holds.
+_RENAMED = re.compile(r"([A-Za-z_]\w*)=(.+)")
+#: The maximum length of a line or a cell of CSV in characters, of which `csv` keeps four bytes each.
+_LONGEST = MAX_RECORD_BYTES // 4
+_TEXT_TABLES = (".csv", ".tsv")
 
 
 def is_table(head: bytes) -> bool:
-    """Return whether a file is a table, by its first bytes."""
+    """Return whether a file is a binary table, by its first bytes."""
     return head.startswith((PARQUET, SQLITE))
+
+
+def is_text_table(path: str) -> bool:
+    """Return whether a file has the name of a table of text."""
+    return plain_name(path).endswith(_TEXT_TABLES)
 
 
 def row_groups(file: Opened) -> list[tuple[int, int]]:
@@ -51,7 +67,7 @@ def rows(file: Opened, columns: tuple[str, ...], groups: range | None = None) ->
         return _parquet(file, columns, groups)
     if file.head.startswith(SQLITE):
         return _sqlite(file.path, columns)
-    raise UnreadableSource("neither a Parquet file nor a SQLite database")
+    return _csv(file)
 
 
 def entry(row: dict[str, Any], columns: tuple[str, ...]) -> bytes | None:
@@ -59,29 +75,38 @@ def entry(row: dict[str, Any], columns: tuple[str, ...]) -> bytes | None:
 
     Raises UnreadableSource if the row has no such column, or if a cell cannot be written as JSON.
     """
-    names = [column.rpartition(".")[2] if column not in row else column for column in columns]
-    missing = [name for name in names if name not in row]
+    named = [(member, _in_row(name, row)) for member, name in map(_named, columns)]
+    names = {member or name: name for member, name in named}
+    missing = [name for name in names.values() if name not in row]
     if missing:
         raise UnreadableSource(f"no column {missing[0]!r}", hint=f"one of {', '.join(map(str, row))}")
-    if len(names) == 1:
-        cell = row[names[0]]
+    if len(named) == 1 and not named[0][0]:
+        cell = row[named[0][1]]
         if cell is None or isinstance(cell, (str, bytes)):
             return cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) else cell
         return _encoded(cell)
-    cells = {name: _parsed(row[name]) for name in names or row}
+    cells = {member: _parsed(row[name]) for member, name in (names or {name: name for name in row}).items()}
     return None if all(cell is None for cell in cells.values()) else _encoded(cells)
+
+
+def column_name(column: str) -> str:
+    """Return the name of a column without its table and without the member that it holds."""
+    return _named(column)[1].rpartition(".")[2]
+
+
+def _named(column: str) -> tuple[str, str]:
+    """Return the member that a column holds, if it has another name, and the column: ``response=resp_body``."""
+    renamed = _RENAMED.fullmatch(column)
+    return (renamed[1], renamed[2]) if renamed else ("", column)
+
+
+def _in_row(name: str, row: dict[str, Any]) -> str:
+    return name if name in row else name.rpartition(".")[2]
 
 
 def _parsed(cell: Any) -> Any:
     """Return the value of JSON text; other text and values unchanged."""
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
-        try:
-            return json_codec.decode(cell)
-        except (ValueError, RecursionError):
-            return cell
-    return cell
+    return parsed(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell)
 
 
 def _encoded(value: Any) -> bytes:
@@ -91,10 +116,36 @@ def _encoded(value: Any) -> bytes:
         raise UnreadableSource(f"a cell cannot be written as JSON: {error}") from None
 
 
+def _csv(file: Opened) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a text file. Its delimiter is the one that its first line, the header, has most."""
+    header = file.head.partition(b"\n")[0]
+    delimiter = max(",;\t", key=lambda one: header.count(one.encode()))
+    csv.field_size_limit(_LONGEST)  # by default 128 KB; it is one limit for the process
+    text = TextIOWrapper(file.stream, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        lines = csv.reader(iter(partial(text.readline, _LONGEST), ""), delimiter=delimiter, strict=True)
+        names = next(lines, [])
+        if not is_text_table(file.path) and len(names) == 1:
+            raise UnreadableSource("not a table: neither CSV nor Parquet nor a SQLite database")
+        if len({*names}) < len(names):
+            raise UnreadableSource("two columns have the same name")
+        for cells in lines:
+            if len(cells) > len(names):
+                raise UnreadableSource(f"a row has more cells than the header: {len(cells)} at line {lines.line_num}")
+            row = {name: cell or None for name, cell in zip(names, cells, strict=False)}
+            if row:
+                yield row | dict.fromkeys(names[len(cells) :])
+    except csv.Error as error:
+        raise UnreadableSource(f"damaged CSV: {error}, at line {lines.line_num}") from None
+    finally:
+        text.detach()
+
+
 def _parquet(file: Opened, columns: tuple[str, ...], groups: range | None) -> Iterator[dict[str, Any]]:
     with _parquet_file(file) as table:
-        names = set(table.schema_arrow.names)
-        present = [column for column in columns if column in names] or None
+        names = dict.fromkeys(table.schema_arrow.names)
+        wanted = [_in_row(_named(column)[1], names) for column in columns]
+        present = wanted if columns and set(names).issuperset(wanted) else None
         chosen = range(table.num_row_groups) if groups is None else groups
         for batch in table.iter_batches(_BATCH, row_groups=list(chosen), columns=present):
             yield from batch.to_pylist()
@@ -135,7 +186,7 @@ def _table(database: sqlite3.Connection, columns: tuple[str, ...]) -> str:
 
 def table_of(columns: tuple[str, ...]) -> str | None:
     """Return the name of the table that the columns name, or None."""
-    return next((column.rpartition(".")[0] for column in columns if "." in column), None)
+    return next((name.rpartition(".")[0] for _, name in map(_named, columns) if "." in name), None)
 
 
 def pick_table(names: list[str], columns: tuple[str, ...]) -> str:

@@ -75,7 +75,7 @@ def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_is_read(tmp_path
         "{not json": "invalid JSON",
         '{"body": 5}': "not a recording",
         '{"wire": "openai.chat"}': "neither body nor frames",
-        '{"traceId": "t", "payload": {}}': "neither body nor frames, nor request and response",
+        '{"traceId": "t", "payload": {}}': "no member holds a response: traceId, payload",
         '{"body": "%%%", "body_encoding": "base64"}': "not base64",
         '{"body": "x", "body_encoding": "rot13"}': "rot13",
         '{"request": ' + "[" * 100_000: "invalid JSON",

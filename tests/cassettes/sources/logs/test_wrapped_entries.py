@@ -6,9 +6,13 @@ Each case has the calls that its text contains; every one is read, or the file h
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -89,6 +93,8 @@ def _generation(output: Any) -> dict[str, Any]:
     return {"id": "1", "type": "GENERATION", "traceId": "t", "input": _ASKED, "output": output}
 
 
+_MODEL = {"role": "model", "parts": [{"text": None, "function_call": {"name": "f", "args": {}}}, {"text": "x"}]}
+_SNAKE = {"candidates": [{"content": _MODEL, "finish_reason": "STOP"}], "usage_metadata": {"total_token_count": 1}}
 #: Name -> the entry, its wire, and the number of its calls.
 CASES: dict[str, tuple[dict[str, Any], str, int]] = {
     "parts of one response in a span": (_outputs(), "openai.chat", 2),
@@ -120,6 +126,9 @@ CASES: dict[str, tuple[dict[str, Any], str, int]] = {
         1,
     ),
     "Weave call": ({"op_name": "openai.chat", "inputs": {"messages": _ASKED}, "output": _CHAT}, "openai.chat", 1),
+    "Gemini in snake case": (_generation(_SNAKE), "google.gemini", 1),
+    "Gemini content in snake case": (_generation(_MODEL), "openai.chat", 1),
+    "Gemini content as output": ({"input": _GEMINI_ASKED["contents"], "output": _MODEL}, "openai.chat", 1),
     "container line": ({"log": _text(_ROW) + "\n", "stream": "stdout"}, "openai.chat", 1),
     "Google Cloud entry": ({"insertId": "1", "jsonPayload": _ROW}, "openai.chat", 1),
     "search hit": ({"_index": "i", "_source": _ROW}, "openai.chat", 1),
@@ -138,16 +147,67 @@ CASES: dict[str, tuple[dict[str, Any], str, int]] = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
-@pytest.mark.parametrize("case", CASES)
-def test_every_call_of_an_entry_is_read(case: str, suffix: str, tmp_path: Path) -> None:
-    entry, wire, calls = CASES[case]
-    (tmp_path / f"log{suffix}").write_text(_text(entry) + "\n")
-    items = list(read(tmp_path / f"log{suffix}"))
-    made = [item for item in items if isinstance(item, Exchange)]
-    assert (len(made), {item.wire for item in made}) == (len(items), {wire})
-    responses = [normalize(item.body or b"", cast("Wire", wire)) for item in made]
-    assert sum(len(choice.calls) for response in responses for choice in response.choices) == calls
+_TIME = "2026-11-27T10:00:00.123456789Z"
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _cri(text: str, stream: str, size: int = 40) -> list[str]:
+    *first, last = _pieces(text, size)
+    return [f"{_TIME} {stream} {mark} {piece}" for piece, mark in [*((piece, "P") for piece in first), (last, "F")]]
+
+
+def _docker(text: str, stream: str) -> list[str]:
+    return [_text({"log": piece, "stream": stream, "time": _TIME}) for piece in _pieces(text + "\n", 40)]
+
+
+def _interleaved(*lines: list[str]) -> str:
+    return "\n".join(line for group in zip_longest(*lines) for line in group if line is not None) + "\n"
+
+
+def _csv(entry: Any, delimiter: str) -> str:
+    entry = entry if isinstance(entry, dict) else {"entry": entry}
+    cells = [_text(cell) if isinstance(cell, (dict, list)) else cell for cell in entry.values()]
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows([["at", *entry], [_TIME, *cells]])
+    return file.getvalue()
+
+
+_NOISE = _text({"level": "error", "request": "GET /", "status": 500, "error": {"message": "x" * 90}})
+#: How a collector writes an entry -> the suffix of its file, and the content.
+FORMS: dict[str, Callable[[Any], tuple[str, str]]] = {
+    "JSON lines": lambda entry: (".jsonl", _text(entry) + "\n"),
+    "JSON": lambda entry: (".json", _text(entry) + "\n"),
+    "CRI": lambda entry: (".log", _interleaved(_cri(_text(entry), "stdout"), _cri(_NOISE, "stderr"))),
+    "Docker": lambda entry: (".log", _interleaved(_docker(_text(entry), "stdout"), _docker(_NOISE, "stderr"))),
+    "kubectl logs --prefix": lambda entry: (
+        "",
+        f"[pod/a-1/a] Started\n[pod/a-1/a] {_NOISE}\n[pod/a-1/a] {_text(entry)}\n",
+    ),
+    "syslog": lambda entry: (".log", f"Nov 27 10:00:00 h a[7]: {{}} {{x\nNov 27 10:00:00 h a[7]: {_text(entry)}\n"),
+    "logfmt": lambda entry: (".txt", f"level=INFO\ntime={_TIME} level=INFO entry={_text(_text(entry))} took=3ms\n"),
+    "text of a collector": lambda entry: (
+        ".jsonl",
+        _text({"textPayload": f"INFO [main] {{a=1}} {_text(entry)}"}) + "\n",
+    ),
+    "CSV": lambda entry: (".csv", _csv(entry, ",")),
+    "TSV": lambda entry: (".tsv", _csv(entry, "\t")),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_call_of_an_entry_is_read(form: str, tmp_path: Path) -> None:
+    for number, (case, (entry, wire, calls)) in enumerate(CASES.items()):
+        suffix, content = FORMS[form](entry)
+        path = tmp_path / f"log{number}{suffix}"
+        path.write_text(content)
+        items = list(read(path))
+        made = [item for item in items if isinstance(item, Exchange)]
+        assert (len(made), {item.wire for item in made}) == (len(items), {wire}), (case, items)
+        responses = [normalize(item.body or b"", cast("Wire", wire)) for item in made]
+        assert sum(len(choice.calls) for response in responses for choice in response.choices) == calls, case
 
 
 @pytest.mark.parametrize(
@@ -185,7 +245,7 @@ def test_a_span_of_a_model_without_messages_is_a_problem_and_other_spans_are_not
 def test_files_of_a_directory_are_judged_by_their_content(tmp_path: Path) -> None:
     for name in ("traffic.jsonl.1", "traffic.log", "traffic", "app.jsonl-2026-11-01"):
         (tmp_path / name).write_text(_text(_ROW) + "\n")
-    for name, value in (("cli.json", {"toolCalls": [{"name": "f"}]}), ("text.json", {"a": _text({"candidates": []})})):
+    for name, value in (("cli.json", {"toolCalls": [{"name": "f"}]}), ("text.json", {"a": _text({"toolCalls": []})})):
         (tmp_path / name).write_text(_text(value))
     (tmp_path / "LICENSE").write_text("MIT")
     (tmp_path / "device.jsonl").symlink_to("/dev/zero")
@@ -221,7 +281,6 @@ def _decoded(value: Any) -> Any:
 
 
 def test_every_call_of_a_changed_entry_is_read_or_the_audit_fails(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
     outcomes = Counter[str]()
     for seed in range(4000 if is_thorough() else 400):
         random = Random(seed)
@@ -229,7 +288,9 @@ def test_every_call_of_a_changed_entry_is_read_or_the_audit_fails(tmp_path: Path
         entry = _changed(CASES[case][0], random)
         if random.random() < 0.3:
             entry = {random.choice(("log", "record", "_source", "x")): random.choice((entry, _text(entry)))}
-        path.write_text(_text(entry) + "\n")
+        suffix, content = FORMS[random.choice(["JSON lines", *FORMS])](entry)
+        path = tmp_path / f"log{suffix}"
+        path.write_text(content)
         audit = audit_part(
             next(part for part in split_files([str(path)]) if isinstance(part, FilePart)), None, "all", None
         )
@@ -243,5 +304,5 @@ def test_every_call_of_a_changed_entry_is_read_or_the_audit_fails(tmp_path: Path
 def _calls(value: Any) -> int:
     """Count the calls in a value by their text."""
     text = re.sub(r"\\+", "", _text(value))
-    marks = r'"function": \{[^{}]*"name": "|"functionCall": \{[^{}]*"name": "|"toolUse": \{[^{}]*"name": "'
+    marks = r'"function": \{[^{}]*"name": "|"function_?[cC]all": \{[^{}]*"name": "|"toolUse": \{[^{}]*"name": "'
     return len(re.findall(marks + r'|"type": "(?:tool_use|function_call|tool_call)"[^{}]*"name": "', text))
