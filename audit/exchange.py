@@ -117,11 +117,16 @@ def _unread(exchange: Exchange, response: Response) -> tuple[Finding, ...]:
     """Return the finding that the response of a log has more calls than were read, if it has."""
     if not exchange.calls:
         return ()
-    blocks = (block for choice in response.choices for block in choice.blocks)
-    read = sum(isinstance(block, (ToolCall, ServerToolCall)) or _is_opaque_call(block) for block in blocks)
+    read = calls_read(response)
     if read >= exchange.calls:
         return ()
     return (Finding("calls-unread", "error", f"the response has {exchange.calls} calls, of which {read} were read"),)
+
+
+def calls_read(response: Response) -> int:
+    """Return how many calls a response has, also calls of the provider and of unknown types."""
+    blocks = (block for choice in response.choices for block in choice.blocks)
+    return sum(isinstance(block, (ToolCall, ServerToolCall)) or _is_opaque_call(block) for block in blocks)
 
 
 def _is_opaque_call(block: Block) -> bool:

@@ -16,7 +16,7 @@ from toolparity.cassettes.sources import disk_size
 from toolparity.normalizer.model import Policy, Wire
 
 from ..bulk.parallel import Engine, audit_paths, local_engine
-from . import audit_parts
+from . import audit_explain, audit_parts
 from .audit_output import check_outputs, output_options, show
 
 #: The values of --engine.
@@ -42,6 +42,12 @@ class AuditCommand(click.Command):
 @options.format
 @options.column
 @output_options
+@click.option(
+    "--explain",
+    "explains",
+    is_flag=True,
+    help="Print how each file was read and what was left, instead of the audit.",
+)
 @options.jobs
 @click.option(
     "--engine",
@@ -69,6 +75,7 @@ def command(
     fail_on: tuple[str, ...],
     as_data: bool,
     page: Path | None,
+    explains: bool,
     jobs: int | None,
     engine: str,
     scheduler: str | None,
@@ -87,6 +94,9 @@ def command(
 
     The table always shows all policies. --policy selects the one whose dropped calls count as findings.
 
+    --explain prints for each file how its format was recognized, by which steps its exchanges were found, how many
+    calls they have by an independent count, and what was not read.
+
     Input that is too large for one machine: `toolparity audit part` audits a part of it, and `toolparity audit merge`
     merges the results. Both have a --help.
 
@@ -94,12 +104,17 @@ def command(
     Examples:
       toolparity audit "$(toolparity cassettes path)"
       toolparity audit --html audit.html recordings/
+      toolparity audit --explain logs/
       toolparity audit --fail-on dropped-in-fact traffic.jsonl
       toolparity audit --policy first --fail-on dropped-call recordings/
       toolparity audit --fail-on error --json - < response.json
       toolparity audit --engine dask --scheduler tcp://10.0.0.1:8786 s3://bucket/logs/
     """
     check_outputs(as_data=as_data, page=page)
+    if explains:
+        if as_data or page is not None or fail_on:
+            raise click.UsageError("--explain prints no audit: it takes neither --json nor --html nor --fail-on")
+        audit_explain.explain(ctx, paths, wire=wire, format=format, columns=columns)
     if scheduler is not None and engine != "dask":
         raise click.UsageError("--scheduler needs --engine dask")
     with (

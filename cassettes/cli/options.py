@@ -62,7 +62,7 @@ column: _Decorator = click.option(
     multiple=True,
     metavar="NAME",
     help="A column that holds the entry, in Parquet, a database (TABLE.COLUMN) or JSON lines. Repeat it for several "
-    "columns that hold its members, such as request and response.",
+    "columns that hold its members, such as request and response, or request=NAME and response=NAME.",
 )
 policy: _Decorator = click.option(
     "--policy",

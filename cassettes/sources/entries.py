@@ -15,7 +15,8 @@ from .model import Exchange, Problem, ReadItem
 Item = TypeVar("Item")
 
 _LONGEST = 300
-_EXCERPT = 100
+#: More than is shown, so that a secret is whole where it is searched for.
+_EXCERPT = 1_000
 
 
 def readable(format: str, source: str, line: int | None, items: Iterator[ReadItem]) -> Iterator[ReadItem]:

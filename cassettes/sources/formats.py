@@ -79,7 +79,7 @@ def reader_of(file: Opened) -> Recognized:
         return Recognized("text", rule)
     if reader == "lines" or (reader is None and start == b"{"):
         if recordings.looks_like_rows(head):
-            return Recognized("lines", "each line at its beginning is an entry")
+            return Recognized("lines", "lines at its beginning are entries")
         other = "body" if reader == "lines" else "json"
         return Recognized(other, "it begins with a JSON object, and its lines are not entries")
     if reader is not None:

@@ -28,7 +28,7 @@ from . import (
     xai_proto,
 )
 from .call_count import calls_in
-from .entries import problem_of
+from .entries import by, problem_of
 from .files import Opened
 from .model import Exchange, FilePart, Problem, ReadItem
 
@@ -60,7 +60,8 @@ def row_items(
         if row is None:
             raise UnreadableSource("a row must be a JSON object")
         data = tables.entry(row, part.columns)
-        for item in () if data is None else _part(source, data, wire, is_row=not part.columns):
+        items = iter(()) if data is None else _part(source, data, wire, is_row=not part.columns)
+        for item in by(f"cells of {', '.join(part.columns)}", items) if part.columns else items:
             if isinstance(item, Exchange):
                 item.line = line
                 yield item
@@ -198,8 +199,8 @@ def _sequence(file: Opened, format: str | None) -> Iterator[ReadItem]:
         if item is None:
             yield Problem(source, "not an entry of the log: invalid JSON", line=line)
         else:
-            yield from reader.add(source, line, item)
-    yield from reader.finish()
+            yield from by(f"entry of {format}", reader.add(source, line, item))
+    yield from by(f"entry of {format}", reader.finish())
 
 
 def _entries(file: Opened) -> Iterator[tuple[int | None, bytes]]:
@@ -230,5 +231,5 @@ _READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {
     "json": _json,
     "body": _body,
     "text": text_logs.exchanges,
-    "mitmproxy": lambda file, wire: mitmproxy.exchanges(file),
+    "mitmproxy": lambda file, wire: by("flow", mitmproxy.exchanges(file)),
 }

@@ -155,8 +155,8 @@ def documents(
         if wrapped.entries:
             return
         if (by_members := by_content(item)) is not None:
-            made = request_response_rows.exchange(source, line, by_members, wire)
-            yield from by("members by their content", (made,))
+            made = request_response_rows.exchange(source, line, by_members.row, wire)
+            yield from by(by_members.step, (made,))
             return
         if wrapping.is_text(item):
             yield skipped(source, "a line of text", line)

@@ -10,7 +10,7 @@ a response that shows what it is: a body or a stream of a wire, or an error.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.limits import is_error
@@ -55,7 +55,14 @@ def claims(item: dict[str, Any]) -> bool:
     return names is not None and (names[0] in item or _shows(item[names[1]]))
 
 
-def by_content(item: dict[str, Any]) -> dict[str, Any] | None:
+class RowByContent(NamedTuple):
+    """A row, and which members of an object were taken for its request and response."""
+
+    row: dict[str, Any]
+    step: str
+
+
+def by_content(item: dict[str, Any]) -> RowByContent | None:
     """Return an object whose members have other names as a row: one holds a response, at most one its request."""
     values = {name: value for name, member in item.items() if isinstance(value := parsed(member), (dict, list, str))}
     responses = answered(item)
@@ -64,7 +71,8 @@ def by_content(item: dict[str, Any]) -> dict[str, Any] | None:
         return None
     request = {"request": values[requests[0]]} if requests else {}
     others = {name: member for name, member in item.items() if name not in (*requests, *responses)}
-    return {**others, **request, "response": values[responses[0]]}
+    step = ", ".join([*(f"request in {name}" for name in requests), f"response in {responses[0]}"])
+    return RowByContent({**others, **request, "response": values[responses[0]]}, step)
 
 
 def why_not(item: dict[str, Any]) -> UnreadableSource:

@@ -78,7 +78,8 @@ def exchanges(file: files.Opened, wire: str | None) -> Iterator[ReadItem]:
         if line.text is None:
             yield lines.too_long(file.path, line.number)
         elif not line.is_whole and b"{" in line.text:
-            yield Problem(source, "a line without its end", "pass the file with the rest of the line", line.number)
+            problem = Problem(source, "a line without its end", "pass the file with the rest of the line", line.number)
+            yield with_excerpt(line.text, problem)
         else:
             items = _of_line(file.path, line.number, line.text, wire)
             yield from by(line.step, items) if line.step else items

@@ -343,3 +343,42 @@ def test_the_result_is_the_same_for_any_number_of_workers(
         sources = [json.loads(line)["source"] for line in whole.stdout.splitlines()]
         assert sources[:3] == [f"{paths[0]}#1", f"{paths[0]}#3", f"{paths[0]}#5"]
         assert f"{paths[1]}#{40 * 5 - 2}" in sources
+
+
+def test_explain_prints_how_each_file_was_read(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
+    entry = json.dumps({"ask": {"messages": []}, "answer": json.loads(chat_body("f"))})
+    at = "2026-11-27T10:00:00.1Z std"
+    log = [
+        f"{at}out P {entry[:50]}",
+        f"{at}err F key \x1b[31m {key}",
+        f"{at}out F {entry[50:]}",
+        f'{at}out F {{"choices": [',
+    ]
+    write_rows(tmp_path / "0.log", *log)
+    (tmp_path / "two.csv").write_text("id,old,new\n1,{0},{0}\n".format('"' + chat_body("f").replace('"', '""') + '"'))
+    result = run("audit", "--explain", tmp_path)
+    assert result.stdout.replace(f"{tmp_path}/", "").splitlines() == [
+        "0.log",
+        "  format      text: its first line has the prefix of a container runtime (CRI)",
+        "  exchanges   1: openai.chat 1",
+        "  found by    1: line of a container, pieces joined > request in ask, response in answer"
+        " > row of request and response",
+        "  calls       1 read; an independent count of the responses finds at least 1",
+        "  not read    1: a text shows traffic, but no JSON that is complete and known, first at 0.log:4",
+        '              0.log:4: {"choices": [',
+        "  what to do  log bodies as JSON",
+        "  skipped     1: a line of text, first at 0.log:2",
+        "              0.log:2: key \\x1b[31m " + ("REDACTED" * 9)[:70] + "… [of 113 characters]",
+        "two.csv",
+        "  format      table: its name ends with .csv",
+        "  rows        1",
+        "  exchanges   0",
+        "  not read    1: no traffic: several members hold requests or responses: id, old, new, first at two.csv#1",
+        "              two.csv#1: members: id, old, new",
+        "  what to do  the columns of rows are named with --column request=NAME --column response=NAME, the wire of a "
+        "body with --wire",
+    ]
+    assert result.exit_code == 4
+    assert run("audit", "--explain", "--json", tmp_path).exit_code == 2
+    assert data(tmp_path / "two.csv", "--column", "response=new")["exchanges"] == 1
