@@ -94,7 +94,8 @@ class FilePart(Struct, frozen=True):
     ``is_last``: nothing of the file follows.
     ``weight``: bytes on disk that the part accounts for. ``walked``: the file was found in a directory. ``log``: the
     format of the log whose entries the file holds, if the caller named it or the file shows it. ``columns``: the
-    columns of its rows that hold an entry. ``rule``: how its format was recognized.
+    columns of its rows that hold an entry. ``rule``: how its format was recognized. ``beside``: the input, whose other
+    files can complete the entries.
     """
 
     path: str
@@ -110,6 +111,7 @@ class FilePart(Struct, frozen=True):
     log: str | None = None
     columns: tuple[str, ...] = ()
     rule: str = ""
+    beside: tuple[str, ...] = ()
 
 
 ReadItem = Exchange | Problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from toolparity.normalizer.detect import body_wires
 
 from ..errors import UnreadableSource
 from . import (
+    databases,
     har,
     http,
     lines,
@@ -29,7 +31,8 @@ from . import (
 )
 from .call_count import calls_in
 from .entries import by, problem_of
-from .files import Opened
+from .files import STDIN, Opened, is_readable, opened, walk
+from .formats import SUFFIXES
 from .model import Exchange, FilePart, Problem, ReadItem
 
 #: The top-level member that holds the interactions -> the function that reads one.
@@ -76,7 +79,7 @@ def file_items(part: FilePart, file: Opened, wire: str | None) -> Iterator[ReadI
     if part.columns:
         raise UnreadableSource("the file has no columns", hint="--column is for tables and JSON lines")
     if part.format == "log":
-        return _sequence(file, part.log)
+        return _sequence(file, part)
     return _READERS[part.format](file, wire)
 
 
@@ -189,8 +192,9 @@ def _json_object(data: bytes) -> dict[str, Any] | None:
     return item if isinstance(item, dict) else None
 
 
-def _sequence(file: Opened, format: str | None) -> Iterator[ReadItem]:
+def _sequence(file: Opened, part: FilePart) -> Iterator[ReadItem]:
     """Read a log whose entries depend on each other: JSON lines, or JSON documents in any layout."""
+    format = part.log
     assert format is not None
     reader = logs.reader(format, file.path)
     for number, (line, data) in enumerate(_entries(file), 1):
@@ -200,7 +204,20 @@ def _sequence(file: Opened, format: str | None) -> Iterator[ReadItem]:
             yield Problem(source, "not an entry of the log: invalid JSON", line=line)
         else:
             yield from by(f"entry of {format}", reader.add(source, line, item))
-    yield from by(f"entry of {format}", reader.finish())
+    yield from by(f"entry of {format}", reader.finish(_others(part)))
+
+
+def _others(part: FilePart) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the other files of the input that have the format of a part."""
+    for path in part.beside:
+        if path == STDIN or databases.is_url(path):
+            continue
+        with suppress(UnreadableSource):  # reading that file reports the error
+            for found, _ in walk(path, tuple(SUFFIXES)):
+                if found != part.path and is_readable(found):
+                    with suppress(UnreadableSource), opened(found) as file:
+                        if logs.sequence_of(file.head) == part.log:
+                            yield from filter(None, (_json_object(data) for _, data in _entries(file)))
 
 
 def _entries(file: Opened) -> Iterator[tuple[int | None, bytes]]:

@@ -32,6 +32,7 @@ def split_files(
     ``format``: a key of `FORMATS`. ``columns``: see `read`. ``unpack``: cut compressed JSON lines as well. They are
     unpacked here, and the parts have their content, so they are for workers of this machine.
     """
+    paths = [*paths]
     for path in paths:
         if databases.is_url(path):
             yield FilePart(databases.without_password(path), "database", content=path.encode(), columns=columns)
@@ -44,7 +45,9 @@ def split_files(
                     yield Problem(path_found, "neither a file nor a directory", fault=False)
                     continue
                 try:
-                    yield from _split(path_found, walked, part_bytes, format, columns, unpack)
+                    for piece in _split(path_found, walked, part_bytes, format, columns, unpack):
+                        is_open = isinstance(piece, FilePart) and piece.log is not None and logs.is_open(piece.log)
+                        yield replace(piece, beside=tuple(paths)) if is_open else piece
                 except UnreadableSource as error:
                     yield Problem(path_found, error.what, error.hint, fault=not walked or shows_traffic(path_found))
         except UnreadableSource as error:

@@ -14,7 +14,7 @@ To add a format, write a module and list it in `FORMATS`. The first module that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -44,10 +44,13 @@ _OTLP = re.compile(rb"\A[\xef\xbb\xbf\s]*\{\s*\"resource(?:Spans|Logs)\"\s*:")
 
 
 class LogReader(Protocol):
-    """Reads the objects of one file in order."""
+    """Reads the objects of one file in order.
+
+    ``others``: the objects of the other files of this format in the input. They are read only if the reader needs them.
+    """
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]: ...
-    def finish(self) -> Iterator[ReadItem]: ...
+    def finish(self, others: Iterable[dict[str, Any]]) -> Iterator[ReadItem]: ...
 
 
 def format_of(item: dict[str, Any]) -> str | None:
@@ -77,6 +80,11 @@ def is_sequence(format: str) -> bool:
     return hasattr(_module(format), "Reader")
 
 
+def is_open(format: str) -> bool:
+    """Return whether other files can complete the objects of a file."""
+    return format == "otlp"
+
+
 def reader(format: str, path: str) -> LogReader:
     """Return a new reader for the file at ``path``, of a sequence format. Its methods never raise."""
     return _SafeReader(format, path, _module(format).Reader())
@@ -87,7 +95,7 @@ def exchanges(format: str, source: str, line: int | None, item: dict[str, Any]) 
     if is_sequence(format):
         one = reader(format, source)
         yield from one.add(source, line, item)
-        yield from one.finish()
+        yield from one.finish(())
     else:
         yield from readable(format, source, line, _module(format).exchanges(source, line, item))
 
@@ -101,8 +109,8 @@ class _SafeReader:
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
         return readable(self._format, source, line, self._reader.add(source, line, item))
 
-    def finish(self) -> Iterator[ReadItem]:
-        return readable(self._format, self._path, None, self._reader.finish())
+    def finish(self, others: Iterable[dict[str, Any]]) -> Iterator[ReadItem]:
+        return readable(self._format, self._path, None, self._reader.finish(others))
 
 
 def _module(format: str) -> Any:

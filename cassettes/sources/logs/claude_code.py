@@ -8,7 +8,7 @@ parents; the system message and the tools are not in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
@@ -64,7 +64,7 @@ class Reader:
             self._response.append((source, line, item))
         yield from self._exchange(completed)  # after the change of state, because it may raise
 
-    def finish(self) -> Iterator[Exchange]:
+    def finish(self, others: Iterable[dict[str, Any]] = ()) -> Iterator[Exchange]:
         """Yield the last response."""
         yield from self._exchange(self._response)
 

@@ -7,7 +7,7 @@ Consecutive items of the model are one response. The items before it are its req
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
@@ -58,7 +58,7 @@ class Reader:
             finally:  # a response that cannot be read does not hide what follows it
                 self._history.append(payload)
 
-    def finish(self) -> Iterator[Exchange]:
+    def finish(self, others: Iterable[dict[str, Any]] = ()) -> Iterator[Exchange]:
         """Yield the response whose items were collected last."""
         if not self._output:
             return

@@ -4,13 +4,13 @@
     {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"eventName", "body", "spanId", …}]}]}]}
 
 Instrumentations of the old GenAI conventions write the messages of a call as log records with the id of its span, and
-the response as the last of them.
+the response as the last of them. Exporters write spans and log records into different files.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from ...errors import UnreadableSource
@@ -37,8 +37,9 @@ class Reader:
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, list[Any]] = OrderedDict()
-        self._without: OrderedDict[str, Problem] = OrderedDict()  # calls whose response can be elsewhere
+        self._without: OrderedDict[str, list[Problem]] = OrderedDict()  # calls whose response can be elsewhere
         self._read: OrderedDict[str, None] = OrderedDict()  # traces with a response
+        self._anonymous = 0  # responses of records without a trace
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
         """Yield the exchanges that a document completes, and a problem for each entry that cannot be read.
@@ -54,12 +55,28 @@ class Reader:
             for entry in _entries(item, *path):
                 yield from readable("otlp", source, line, read(source, line, entry))
 
-    def finish(self) -> Iterator[Problem]:
-        """Yield a problem for each call to a model in a trace of which no response was read.
+    def finish(self, others: Iterable[dict[str, Any]] = ()) -> Iterator[Problem]:
+        """Yield a problem for a call to a model in each trace of which no response was read.
 
-        Another span or a log record can have it. Messages without a response are requests that failed or are running.
+        Another span or a log record can have it, also in one of ``others``. Responses without a trace are those of any
+        calls, if there are enough. Messages without a response are requests that failed or are running.
         """
-        return (problem for trace, problem in self._without.items() if trace not in self._read)
+        self._forget_answered(self)
+        if self._without:
+            reader = Reader()
+            for item in others:
+                for _ in readable("otlp", "", None, reader.add("", None, item)):
+                    pass
+                self._forget_answered(reader)
+                if not self._without:
+                    break
+        return (problems[0] for problems in self._without.values())
+
+    def _forget_answered(self, reader: Reader) -> None:
+        for trace in reader._read:
+            self._without.pop(trace, None)
+        if sum(map(len, self._without.values())) <= self._anonymous + (reader is not self) * reader._anonymous:
+            self._without.clear()
 
     def _span(self, source: str, line: int | None, span: Any) -> Iterator[Exchange]:
         attributes = _attributes(_entry(span))
@@ -72,11 +89,19 @@ class Reader:
             failed = isinstance(status, dict) and status.get("code") in (2, "STATUS_CODE_ERROR")
             trace = str(span.get("traceId")).lower()
             try:
-                for exchange in spans.exchange(source, line, attributes, events, failed=failed):
-                    _remember(self._read, trace, None)
-                    yield exchange
+                yield from self._answers(trace, spans.exchange(source, line, attributes, events, failed=failed))
             except spans.WithoutMessages as error:
-                _remember(self._without, trace, Problem(source, error.what, error.hint, line))
+                problems = self._without.pop(trace, [])
+                _remember(self._without, trace, [*problems, Problem(source, error.what, error.hint, line)])
+
+    def _answers(self, trace: str, exchanges: Iterator[Exchange]) -> Iterator[Exchange]:
+        """Yield exchanges of a trace, which is empty if their record has none."""
+        for exchange in exchanges:
+            if trace:
+                _remember(self._read, trace, None)
+            else:
+                self._anonymous += 1
+            yield exchange
 
     def _record(self, source: str, line: int | None, record: Any) -> Iterator[Exchange]:
         record = _entry(record)
@@ -89,9 +114,8 @@ class Reader:
             return
         body = _value(record.get("body"))
         body = {} if body is None else mapping(body, "the body of an event")
-        span = f"{record.get('traceId')}/{record.get('spanId')}"
-        if name not in spans.EVENTS:
-            _remember(self._read, str(record.get("traceId")).lower(), None)
+        trace = str(record.get("traceId") or "").lower()
+        span = f"{trace}/{record.get('spanId')}"
         if name in spans.EVENTS:
             self._messages.setdefault(span, []).append((name, body))
             if len(self._messages) > _OPEN_SPANS:
@@ -99,9 +123,9 @@ class Reader:
         elif name == spans.CHOICE:
             messages = self._messages.pop(span, [])
             if messages or not body.get("index"):  # further choices come after the first, which took the messages
-                yield from spans.exchange(source, line, attributes, [*messages, (name, body)])
+                yield from self._answers(trace, spans.exchange(source, line, attributes, [*messages, (name, body)]))
         elif name == spans.DETAILS:
-            yield from spans.exchange(source, line, {**attributes, **body}, [])
+            yield from self._answers(trace, spans.exchange(source, line, {**attributes, **body}, []))
 
 
 def _remember(known: OrderedDict[str, T], trace: str, value: T) -> None:

@@ -36,7 +36,10 @@ _PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.", "mlfl
 #: Operations and kinds of spans that are calls to a model.
 _CALLS = frozenset(("chat", "generate_content", "text_completion", "completion", "LLM", "generation"))
 _KINDS = ("gen_ai.operation.name", "llm.request.type", "openinference.span.kind", "langfuse.observation.type")
-_CAPTURE = "let the instrumentation capture messages, as with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+_CAPTURE = (
+    "pass the file of the log records as well, if they have the messages, or let the instrumentation capture them, as "
+    "with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+)
 
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
 _PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.system")

@@ -21,9 +21,10 @@ import pytest
 
 from tests.support.thoroughness import is_thorough
 from toolparity import Wire, normalize
+from toolparity.audit.bulk.parallel import audit_paths
 from toolparity.audit.exchange import decode
 from toolparity.audit.summary import audit_part
-from toolparity.cassettes.sources import Exchange, FilePart, Problem, read, split_files
+from toolparity.cassettes.sources import Exchange, FilePart, Problem, files, read, split_files
 
 _ASKED = [{"role": "user", "content": "hi"}]
 _CALL = {"id": "call_a1B2c3D4", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -240,6 +241,31 @@ def test_a_span_of_a_model_without_messages_is_a_problem_and_other_spans_are_not
             (tmp_path / name).write_text(_text(entry) + "\n")
             problems = [item for item in read(tmp_path / name) if isinstance(item, Problem)]
             assert len(problems) == count, (name, attributes)
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_spans_and_the_log_records_with_their_messages_are_read_together(ids: bool, tmp_path: Path) -> None:
+    sample = (Path(__file__).parent / "samples" / "opentelemetry-events.jsonl").read_text("utf-8")
+    (tmp_path / "traces.jsonl").write_text("".join(row for row in sample.splitlines(True) if "resourceSpans" in row))
+    records = "".join(row for row in sample.splitlines(True) if "resourceLogs" in row)
+    (tmp_path / "logs.jsonl").write_text(records if ids else re.sub(r'"(?:trace|span)Id": "\w+", ', "", records))
+    traces, logs = str(tmp_path / "traces.jsonl"), str(tmp_path / "logs.jsonl")
+    for paths, figures in (([str(tmp_path)], (6, 0)), ([traces, logs], (6, 0)), ([logs], (6, 0)), ([traces], (0, 6))):
+        audit = audit_paths(paths, jobs=1)
+        assert (audit.exchanges, audit.faults) == figures, paths
+
+
+def test_pieces_of_lines_are_kept_up_to_the_limit_of_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_RECORD_BYTES", 2_000)
+    whole, cut = _cri(_text(_ROW), "stdout"), _cri(_text(_ROW), "stdout")[:-1]
+    endless = [f"{_TIME} stderr P {{{'x' * 90}" for _ in range(50)]
+    (tmp_path / "0.log").write_text(_interleaved([*whole, *cut], endless))
+    read_first, *problems = read(tmp_path / "0.log")
+    assert isinstance(read_first, Exchange)
+    assert [str(problem).partition(" (")[0].partition(":")[2] for problem in problems] == [
+        "2: the line is longer than 0 MB",
+        f"{2 * len(whole) + 1}: a line without its end",
+    ]
 
 
 def test_files_of_a_directory_are_judged_by_their_content(tmp_path: Path) -> None:
