@@ -108,7 +108,9 @@ def single_body(source: str, line: int | None, body: bytes, wire: str | None = N
                 candidates or "no traffic: the body fits no supported wire", hint="pass it with --wire"
             ) from None
         except (ToolparityError, ValueError, RecursionError):
-            raise UnreadableSource("no traffic: neither a body nor a stream of events") from None
+            raise UnreadableSource(
+                "no traffic: neither a body nor a stream of events", hint="--format text is for lines of text with JSON"
+            ) from None
     return Exchange(source=source, line=line, wire=wire, stream=is_stream(body, None), body=body)
 
 

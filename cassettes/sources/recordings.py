@@ -29,6 +29,7 @@ from .http import is_stream, single_body, wire_of
 from .model import Exchange, ReadItem
 from .request_response_rows import by_content
 
+_RECORDING = ("recording",)
 _KEYS = ("body", "frames", "wire", "request")
 _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
 
@@ -138,7 +139,9 @@ def documents(
     ``format``: the format of the log, if it is known. Raises UnreadableSource, except for entries of logs.
     """
     if format is None and (row := _recording(data)) is not None:
-        yield from by("recording", (_exchange(source, line, row, wire),))
+        made = _exchange(source, line, row, wire)
+        made.steps = _RECORDING
+        yield made
         return
     item = _object(data)
     whole = body_wire(item) is not None
@@ -155,8 +158,7 @@ def documents(
         if wrapped.entries:
             return
         if (by_members := by_content(item)) is not None:
-            made = request_response_rows.exchange(source, line, by_members.row, wire)
-            yield from by(by_members.step, (made,))
+            yield from by(by_members.step, (request_response_rows.exchange(source, line, by_members.row, wire),))
             return
         if wrapping.is_text(item):
             yield skipped(source, "a line of text", line)
@@ -187,7 +189,7 @@ def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], 
             raise UnreadableSource("not a recording: an event of a stream", hint="expected one exchange per line")
         raise request_response_rows.why_not(item)
     made = _exchange(source, line, _row(item), wire)
-    made.steps = ("recording",)
+    made.steps = _RECORDING
     return made
 
 
@@ -210,7 +212,7 @@ def _row(item: dict[str, Any]) -> RecordingRow:
     if isinstance(item.get("id"), int):  # the number of a row in a database
         item = {**item, "id": str(item["id"])}
     try:
-        return msgspec.convert(item, RecordingRow)
+        return msgspec.convert(item, RecordingRow, strict=False)  # cells of CSV are texts
     except msgspec.ValidationError as error:
         raise UnreadableSource(f"not a recording: {error}") from None
 

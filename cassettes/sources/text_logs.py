@@ -88,16 +88,15 @@ def exchanges(file: files.Opened, wire: str | None) -> Iterator[ReadItem]:
 def _of_line(path: str, number: int, text: bytes, wire: str | None) -> Iterator[ReadItem]:
     source = f"{path}#{number}"
     text = text.strip()
-    is_object = text.startswith(b"{") and _object(text) is not None
-    shows = traffic_marks.in_entry(text)
-    if not is_object and not shows:
+    if b"{" not in text and not traffic_marks.in_entry(text):
         if text:
             yield with_excerpt(text, skipped(source, "a line of text", number))
         return
+    is_object = text.startswith(b"{") and _object(text) is not None
     # The text of a line means the same as in an object of a collector.
     data = text if is_object else json_codec.encode({"line": text.decode("utf-8", "replace")})
     for item in recordings.exchanges(path, number, data, wire):
-        if shows or not isinstance(item, Problem):
+        if not isinstance(item, Problem) or item.skipped or traffic_marks.in_entry(text):
             yield with_excerpt(text, item)
         else:
             yield with_excerpt(text, skipped(source, "an object without traffic", number))
