@@ -1,4 +1,4 @@
-"""Texts that occur only in traffic with models, by which unread input is told from input without traffic."""
+"""Texts that occur only in traffic with models: they show whether input that is not read has some."""
 
 from __future__ import annotations
 

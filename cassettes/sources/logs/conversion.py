@@ -41,7 +41,7 @@ def exchange(
     another form.
     """
     request, response = parsed(request), parsed(response)
-    calls = None if _is_history(response) else calls_in(response)
+    calls = calls_in(_after_history(response))
     response = _whole(response)
     if isinstance(response, dict) and (wire := body_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
@@ -73,12 +73,13 @@ def body_wire(response: dict[str, Any]) -> str | None:
     return whole_wire(response) or (fits[0] if len(fits) == 1 else None)
 
 
-def _is_history(response: Any) -> bool:
-    """Return whether a response is a list that has also the messages before it."""
-    return isinstance(response, list) and any(
-        isinstance(one, dict) and text(one.get("role") or one.get("type")) in ("user", "human", "system", "tool")
-        for one in response
-    )
+def _after_history(response: Any) -> Any:
+    """Return the messages of a response without those before it, which some logs repeat."""
+    entries = response if isinstance(response, list) else []
+    before = ("user", "human", "system", "tool")
+    roles = [text(one.get("role") or one.get("type")) if isinstance(one, dict) else None for one in entries]
+    last = max((number for number, role in enumerate(roles, 1) if role in before), default=0)
+    return response[last:] if last else response
 
 
 def is_part_of_body(value: Any) -> bool:
