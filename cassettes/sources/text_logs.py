@@ -153,7 +153,7 @@ def _piece(line: bytes) -> _Piece:
     found = _CRI.match(line)
     if found is not None:
         return _Piece(found[1], found[3].rstrip(b"\r\n"), found[2] == b"F", "line of a container")
-    item = _object(line) if line.lstrip().startswith(b"{") else None
+    item = _object(line) if line.lstrip().startswith(b"{") and b'"stream"' in line else None
     if item is None or not _is_container_line(item):
         return _Piece(b"", line, True, "")
     text = item["log"].encode("utf-8", "surrogatepass")

@@ -16,7 +16,7 @@ _FILES = (
     rb"""|"frames"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]"""
 )
-_CALLS = rb"""|"type\\*"+\s*:\s*\\*"+(?:tool_use|function_call|tool_call)\b"""
+_CALLS = rb"""|"type\\*"+\s*:\s*\\*"+(?:tool_use|function_call|tool_call)\b|"function\\*"+\s*:\s*\{[^{}]*"arguments"""
 
 _in_file = re.compile(_MEMBERS + rb"|" + _FILES, re.MULTILINE | re.DOTALL).search
 _in_entry = re.compile((_MEMBERS + _CALLS).replace(b'"', b"[\"']")).search  # programs also print Python's notation
