@@ -42,8 +42,8 @@ def command(
     PATH is a recording (.jsonl), rows of requests with their responses, a cassette of vcrpy, VCR for Ruby or
     pydantic-ai's xAI recorder (.yaml, .yml, .json), a HAR file, flows of mitmproxy (.flow, .mitm), bodies or streams
     (.json, .jsonl, .sse, .txt), output of batch APIs, a log of LiteLLM, Langfuse, LangSmith, Phoenix or OpenTelemetry
-    (OTLP JSON), a transcript of Claude Code or Codex, a directory of these, or - for standard input. Each file may be
-    compressed (.gz, .zst, .bz2, .xz).
+    (OTLP JSON), a log of a container, a table (.csv, .tsv, .parquet, .sqlite), a transcript of Claude Code or Codex, a
+    directory of these, or - for standard input. Each file may be compressed (.gz, .zst, .bz2, .xz).
 
     Each line has the members source, id, provider, wire, stream, response, selection (the calls that the policy keeps,
     drops and rejects) and findings. If a response cannot be decoded, `response` is JSON null, and the findings

@@ -3,7 +3,8 @@
 A module has ``claims(item)``, which recognizes a JSON object, and one of
 
     exchanges(source, line, item) -> Iterator[ReadItem]    if each object is independent
-    Reader()                                               if a file is one sequence: `LogReader`
+    Reader()                                               if a file is one sequence: `LogReader`. ``IS_OPEN``: other
+                                                           files can complete its objects
 
 They yield exchanges, and raise if an object cannot be read. A module whose objects hold several entries reads each of
 them with `readable`, so that one problem does not hide the other entries.
@@ -82,7 +83,7 @@ def is_sequence(format: str) -> bool:
 
 def is_open(format: str) -> bool:
     """Return whether other files can complete the objects of a file."""
-    return format == "otlp"
+    return hasattr(_module(format), "IS_OPEN")
 
 
 def reader(format: str, path: str) -> LogReader:

@@ -19,6 +19,9 @@ from ..json_text import parsed
 from ..model import Exchange
 from .messages import as_chat
 
+#: The members of requests with the messages, on wires where it is not ``messages``.
+_MESSAGES = {"openai.responses": "input", "google.gemini": "contents"}
+
 
 def exchange(
     source: str,
@@ -116,14 +119,17 @@ def text(value: Any) -> str | None:
 def _request(value: Any, model: Any, tools: Any, wire: str) -> dict[str, Any] | None:
     """Return the request as a body: one that the log has, or one made of its messages."""
     body: dict[str, Any] = {}
+    messages = _MESSAGES.get(wire, "messages")
     if isinstance(value, dict):
-        body = dict(value) if "messages" in value or "input" in value else {}
+        body = dict(value) if any(name in value for name in ("messages", *_MESSAGES.values())) else {}
+        if wire == "openai.chat" and "contents" in body:
+            body = {"messages": body["contents"]}
         if not body and text(value.get("role")):
             value = [value]
     if isinstance(value, list):
-        body = {"input" if wire == "openai.responses" else "messages": value}
+        body = {messages: value}
     elif isinstance(value, str):
-        body = {"input": value} if wire == "openai.responses" else {"messages": [{"role": "user", "content": value}]}
+        body = {"input": value} if messages == "input" else {"messages": [{"role": "user", "content": value}]}
     if not body:
         return None
     if "messages" in body and wire == "openai.chat":

@@ -20,6 +20,8 @@ from . import spans
 
 T = TypeVar("T")
 
+#: Spans and the log records with their messages are in different files.
+IS_OPEN = True
 #: How many spans may have messages whose response has not arrived.
 _OPEN_SPANS = 10_000
 _NAMES = {*spans.EVENTS, spans.CHOICE, spans.DETAILS}

@@ -243,6 +243,16 @@ def test_a_span_of_a_model_without_messages_is_a_problem_and_other_spans_are_not
             assert len(problems) == count, (name, attributes)
 
 
+@pytest.mark.parametrize("answer", [_SNAKE, _MODEL], ids=["body", "content"])
+def test_a_conversation_with_gemini_in_a_log_is_linked(answer: Any, tmp_path: Path) -> None:
+    result = {"role": "user", "parts": [{"function_response": {"name": "f", "response": {"city": "Lisbon"}}}]}
+    asked = [*_GEMINI_ASKED["contents"], _MODEL, result]
+    entries = [{**_generation(answer), "input": contents} for contents in (asked[:1], asked)]
+    (tmp_path / "log.jsonl").write_text("".join(_text(entry) + "\n" for entry in entries))
+    (figures,) = audit_paths([str(tmp_path)], jobs=1).conversations.wires.values()
+    assert (figures.linked, figures.answered, figures.findings) == (1, 1, {})
+
+
 @pytest.mark.parametrize("ids", [True, False])
 def test_spans_and_the_log_records_with_their_messages_are_read_together(ids: bool, tmp_path: Path) -> None:
     sample = (Path(__file__).parent / "samples" / "opentelemetry-events.jsonl").read_text("utf-8")
