@@ -63,10 +63,12 @@ def entries(item: dict[str, Any], is_entry: _IsEntry, is_together: _IsEntry | No
 def is_text(item: dict[str, Any]) -> bool:
     """Return whether an object is a line of a program without traffic, as programs write it beside entries.
 
-    Raises UnreadableSource if the line shows traffic, or is JSON that is not complete.
+    Raises UnreadableSource if the line or a member beside it shows traffic, or if it is JSON that is not complete.
     """
     text = next((text for name in LINES if isinstance(text := item.get(name), str)), None)
-    if text is not None and (traffic_marks.in_entry(text) or (text.lstrip()[:1] == "{" and parsed(text) is text)):
+    if text is not None and (
+        traffic_marks.in_entry(json_codec.encode(item)) or (text.lstrip()[:1] == "{" and parsed(text) is text)
+    ):
         raise UnreadableSource(
             "a text shows traffic, but no JSON that is complete and known", hint="log bodies as JSON"
         )
