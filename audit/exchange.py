@@ -94,6 +94,9 @@ class ExchangeLine(Struct):
 def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
+    if wire is None and exchange.calls:
+        what = f"the response has {exchange.calls} calls, but its wire cannot be detected: pass it with --wire"
+        return _nothing(wire, "calls-unread", what)
     if not is_wire(wire):
         reason = f"the wire {wire} is not supported" if wire else "the wire cannot be detected"
         return _nothing(wire, "unknown-wire", reason)

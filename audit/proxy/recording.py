@@ -19,7 +19,7 @@ from toolparity.cassettes.library.interactions import interaction, trimmed
 from toolparity.cassettes.library.provenance import Provenance
 from toolparity.cassettes.library.writing import save, scanned, scrubbed
 from toolparity.cassettes.secrets import refuse
-from toolparity.cassettes.sources.http import interaction as scrubbed_exchange
+from toolparity.cassettes.sources.recorders import exchange as scrubbed_exchange
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.wires.registry import is_wire

@@ -35,7 +35,7 @@ from ..library.writing import save, scanned, scrubbed
 from ..secrets import Scrubber, refuse
 from ..secrets.scanner import secrets_in
 from ..sources.decoding import response_of
-from ..sources.http import interaction as exchange_of
+from ..sources.recorders import exchange as exchange_of
 from ..surfaces import Surface
 from .addresses import Address
 from .hosted import DIRECT

@@ -5,21 +5,26 @@ from __future__ import annotations
 import base64
 import binascii
 import importlib
+import re
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.shapes import event_wire
 
 from ..errors import UnreadableSource
 from .decompression import ZSTD
 from .files import MAX_RECORD_BYTES
 
+#: A chunk of a compressed body, as nock writes it.
+_HEX = re.compile(r"(?:[0-9a-f]{2})+")
+
 
 def body_of(half: dict[str, Any]) -> bytes | None:
     """Return the bytes of a request's or response's body, from whichever member the recorder uses, or None.
 
-    ``parsed_body`` and ``body_json`` hold parsed JSON, ``body_blob`` base64; ``body`` and ``content`` go to `spelled`.
+    `_BESIDE` has the notations of members that are not ``body`` or ``content``; these go to `spelled`.
     Raises UnreadableSource if the notation of the body is unknown or damaged.
     """
     for name, read in _BESIDE.items():
@@ -45,6 +50,23 @@ def spelled(body: Any) -> bytes | None:
     raise UnreadableSource(f"a body must be text, bytes or a mapping, got {type(body).__name__}")
 
 
+def plain(body: Any) -> bytes | None:
+    """Return the bytes of a body that is kept as its value: JSON, a text, or a list of the parts of either.
+
+    Parts are events of a stream, as objects or texts, lines (Azure's test proxy), or hexadecimal chunks (nock).
+    """
+    if isinstance(body, (str, bytes)) or (isinstance(body, dict) and body.keys() <= {*_STRINGS}):
+        return spelled(body)
+    if isinstance(body, list):
+        if all(isinstance(part, str) for part in body):
+            if body and all(map(_HEX.fullmatch, body)):
+                return bytes.fromhex("".join(body))
+            return spelled("".join(part if part.endswith(("\n", "\r")) else f"{part}\n\n" for part in body))
+        if all(isinstance(part, dict) and event_wire(part) for part in body):
+            return b"".join(b"data: " + json_codec.encode(part) + b"\n\n" for part in body)
+    return None if body is None else _json(body)
+
+
 def _mapped(body: dict[str, Any]) -> bytes | None:
     if body.get("base64_string") is not None:
         return from_base64(body["base64_string"])
@@ -52,11 +74,21 @@ def _mapped(body: dict[str, Any]) -> bytes | None:
         return spelled(body["string"])
     if {"type", "content"} <= body.keys():
         return _typed(body["type"], body["content"])
+    if not body.keys().isdisjoint(("text", "mimeType", "size")):
+        return _of_har(body.get("text"), body.get("encoding"))
     if body.keys() - {"encoding", "base64_string"}:
         members = ", ".join(sorted(map(str, body)))
         hint = "expected string, base64_string, or type and content"
         raise UnreadableSource(f"unknown notation of a body: a mapping of {members}", hint=hint)
     return None
+
+
+def _of_har(text: Any, encoding: Any) -> bytes | None:
+    """Read the content of a response in HAR. Polly.js writes the base64 of each chunk, as a list in the text."""
+    if encoding != "base64" or text is None:
+        return spelled(text)
+    chunks = json_codec.decode(text) if isinstance(text, str) and text.startswith("[") else [text]
+    return b"".join(map(from_base64, chunks))
 
 
 def _typed(kind: Any, content: Any) -> bytes | None:
@@ -172,11 +204,17 @@ _CONTENTS: dict[str, Callable[[Any], bytes | None]] = {
     "base64": from_base64,
     "binary": from_base64,
 }
-#: Members beside ``body`` in which pydantic-ai and req_cassette keep bodies.
+#: The members of a mapping that holds a text, in the notations of VCR.
+_STRINGS = ("encoding", "string", "base64_string")
+#: Members beside ``body`` in which pydantic-ai and req_cassette, WireMock, and HAR keep bodies.
 _BESIDE: dict[str, Callable[[Any], bytes | None]] = {
     "parsed_body": _json,
     "body_json": _json,
     "body_blob": from_base64,
+    "jsonBody": _json,
+    "base64Body": from_base64,
+    "bodyAsBase64": from_base64,
+    "postData": lambda posted: spelled(posted.get("text")) if isinstance(posted, dict) else None,
 }
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {
     "gzip": _gzip,

@@ -28,9 +28,14 @@ class _Seen(NamedTuple):
     id: str | None
 
 
-def calls_in(response: Any) -> int:
-    """Return how many calls a response has at least. JSON text counts as its value, texts in the response do not."""
-    if isinstance(response, list):
+def calls_in(response: Any, *, texts: bool = False) -> int:
+    """Return how many calls a response has at least. JSON text counts as its value, texts in the response do not.
+
+    ``texts``: they do, as in what is not known to be a response.
+    """
+    if texts:
+        response = _with_texts(response, _DEEPEST)
+    elif isinstance(response, list):
         response = [parsed(one) for one in response]
     seen = [*_calls(parsed(response), _DEEPEST)]
     notations = {call.notation for call in seen}
@@ -66,6 +71,15 @@ def _calls(value: Any, deepest: int) -> Iterator[_Seen]:
                     yield from (_Seen("function", _id(call)),) if plain else _calls(call, deepest - 1)
             elif name not in _BEFORE:
                 yield from _calls(member, deepest - 1)
+
+
+def _with_texts(value: Any, deepest: int) -> Any:
+    if isinstance(value, str) and value.startswith("data: "):  # events
+        value = [line[6:] for line in value.splitlines() if line.startswith("data: ")]
+    value = parsed(value)
+    if isinstance(value, dict) and deepest:
+        return {name: _with_texts(member, deepest - 1) for name, member in value.items()}
+    return [_with_texts(one, deepest - 1) for one in value] if isinstance(value, list) and deepest else value
 
 
 def _is_named(value: Any) -> bool:

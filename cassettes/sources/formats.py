@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from ..errors import UnreadableSource
-from . import logs, recordings, tables, text_logs, traffic_marks
+from . import logs, raw_http, recordings, tables, text_logs, traffic_marks
 from .files import Opened, opened, plain_name
 
 #: File suffix -> reader. A walk through a directory takes files with these suffixes, see `files.walk`.
@@ -20,6 +20,7 @@ SUFFIXES: dict[str, str] = {
     ".mitm": "mitmproxy",
     ".flow": "mitmproxy",
     ".flows": "mitmproxy",
+    ".httprr": "raw-http",
     ".parquet": "table",
     ".csv": "table",
     ".tsv": "table",
@@ -36,6 +37,7 @@ FORMATS: dict[str, str] = {
     "json": "json",
     "body": "body",
     "mitmproxy": "mitmproxy",
+    "raw-http": "raw-http",
     "table": "table",
     "text": "text",
 } | dict.fromkeys(logs.FORMATS, "log")
@@ -75,6 +77,8 @@ def reader_of(file: Opened) -> Recognized:
         return Recognized("mitmproxy", "its first bytes are those of a flow")
     if reader is None and _LEADING_COMMENTS.sub(b"", head).startswith(_YAML):
         return Recognized("yaml", "its first member is one of a cassette")
+    if reader in (None, "body") and raw_http.claims(head):
+        return Recognized("raw-http", "it begins as a trace of HTTP messages")
     if reader in (None, "lines", "body") and (rule := text_logs.rule_of(head)):
         return Recognized("text", rule)
     if reader == "lines" or (reader is None and start == b"{"):

@@ -8,15 +8,21 @@ from typing import Any
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.detect import detect_body
 from toolparity.normalizer.errors import AmbiguousBody, ToolparityError
+from toolparity.normalizer.wires.limits import is_error
+from toolparity.normalizer.wires.shapes import whole_wire
 
 from ..emulation_marker import HEADER
 from ..errors import UnreadableSource
-from .bodies import body_of, unpacked
+from .bodies import unpacked
+from .call_count import calls_in
 from .endpoints import classify, with_model
 from .model import Exchange
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
+
+#: The members that hold the address, of which the first counts. WireMock has those from the third on.
+_ADDRESSES = ("uri", "absoluteUrl", "url", "urlPath", "urlPathTemplate", "urlPattern", "urlPathPattern")
 
 
 def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
@@ -26,29 +32,6 @@ def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
         values = value if isinstance(value, list) else [value]
         headers[str(name).lower()] = ", ".join(str(v) for v in values if v is not None)
     return headers
-
-
-def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
-    """Read a ``request`` and its ``response`` in the format of vcrpy and similar recorders.
-
-    These are VCR for Ruby and R, go-vcr, betamax and req_cassette. `shape` and `bodies.body_of` handle their different
-    notations. Raises UnreadableSource if the interaction has another shape.
-    """
-    request = mapping(item, "request")
-    response = mapping(item, "response")
-    recorded_at = item.get("recorded_at")
-    return exchange(
-        source,
-        line,
-        method=method_of(request),
-        url=address_of(request),
-        request_headers=headers_of(optional_mapping(request, "headers").items()),
-        request=body_of(request),
-        status=status_of(response),
-        headers=headers_of(optional_mapping(response, "headers").items()),
-        body=body_of(response),
-        provenance=None if recorded_at is None else {"recorded_at": str(recorded_at)},
-    )
 
 
 def exchange(
@@ -93,6 +76,18 @@ def exchange(
         body=body,
         provenance=provenance,
     )
+
+
+def count_calls(made: Exchange, response: Any = None) -> None:
+    """Count the calls in a response independently. ``response``: its value in the file, by default that of its body."""
+    body = parsed(made.body)
+    value = body if response is None else response
+    made.calls = calls_in(value)
+    is_known = isinstance(body, dict) and (whole_wire(body) is not None or is_error(body))
+    if not made.calls and body is not None and not is_known:
+        made.calls = calls_in(value, texts=True)
+    if made.stream:  # a call can be in several events
+        made.calls = min(made.calls, 1)
 
 
 def single_body(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
@@ -179,7 +174,7 @@ def method_of(request: dict[str, Any]) -> str | None:
 
 
 def address_of(request: dict[str, Any]) -> str:
-    """Return the address under ``uri`` or ``url``, with a separately kept query, or "" if there is none."""
-    address = request.get("uri") or request.get("url") or ""
+    """Return the address, which can be a pattern, with a separately kept query, or "" if there is none."""
+    address = next((request[name] for name in _ADDRESSES if request.get(name)), "")
     query = request.get("query_string")
     return f"{address}?{query}" if address and query else str(address)

@@ -21,6 +21,7 @@ from ..errors import UnreadableSource
 
 #: Members of one mapping. Merge keys (``<<``) that expand it beyond this are an attack, not a cassette.
 _MAX_MEMBERS = 10_000
+_MAPPING = "tag:yaml.org,2002:map"
 
 
 class _Constructor(SafeConstructor):
@@ -29,11 +30,25 @@ class _Constructor(SafeConstructor):
         if len(node.value) > _MAX_MEMBERS:
             raise ConstructorError(None, None, "merge keys expand without end", node.start_mark)
 
+    def construct_content(self, suffix: str, node: yaml.Node) -> Any:
+        """Return the content of a node with a tag of Python as plain data. A call is its arguments, or its only one."""
+        content: Any = None
+        if isinstance(node, yaml.MappingNode):
+            members = self.construct_mapping(node, deep=True)
+            content = members.get("args", members)
+        elif isinstance(node, yaml.SequenceNode):
+            content = self.construct_sequence(node, deep=True)
+        else:
+            content = self.construct_yaml_str(node)
+        is_call = suffix.startswith("object/") and isinstance(content, list) and len(content) == 1
+        return content[0] if is_call else content
+
 
 # Ruby writes a short tag for binary; Python 2 tagged every text.
 _Constructor.add_constructor("!binary", _Constructor.construct_yaml_binary)  # type: ignore[type-var]
 for _tag in ("python/unicode", "python/str"):
     _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _Constructor.construct_yaml_str)  # type: ignore[type-var]
+_Constructor.add_multi_constructor("tag:yaml.org,2002:python/", _Constructor.construct_content)
 
 if yaml.__with_libyaml__:
     from yaml.cyaml import CParser  # type: ignore[attr-defined]
@@ -76,21 +91,32 @@ def _top(loader: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
     loader.get_event()  # stream start
     if not loader.check_event(yaml.DocumentStartEvent):
         raise UnreadableSource("the file is empty")
-    loader.get_event()
+    while not loader.check_event(yaml.StreamEndEvent):
+        loader.get_event()  # document start
+        yield from _document(loader, keys)
+        loader.get_event()  # document end
+        loader.anchors = {}
+
+
+def _document(loader: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
     if not loader.check_event(yaml.MappingStartEvent):
         raise UnreadableSource("not a cassette: its top level is not a mapping")
-    loader.get_event()
+    start = loader.get_event().start_mark
+    members: dict[str, tuple[yaml.Node, yaml.Node]] = {}
     while not loader.check_event(yaml.MappingEndEvent):
         key = loader.compose_node(None, None)
         name = key.value if isinstance(key, yaml.ScalarNode) else ""
         if name not in keys or not loader.check_event(yaml.SequenceStartEvent):
-            loader.compose_node(None, None)
+            members[name] = key, loader.compose_node(None, None)
             continue
         loader.get_event()
         while not loader.check_event(yaml.SequenceEndEvent):
             node = loader.compose_node(None, None)
             yield name, node.start_mark.line + 1, _construct(loader, node)
         loader.get_event()
+    end = loader.get_event().end_mark
+    if {"request", "response"} <= members.keys():  # the document is an entry
+        yield "", start.line + 1, _construct(loader, yaml.MappingNode(_MAPPING, [*members.values()], start, end))
 
 
 def _construct(loader: Any, node: yaml.Node) -> Any:

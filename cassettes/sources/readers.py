@@ -15,12 +15,13 @@ from toolparity.normalizer.detect import body_wires
 from ..errors import UnreadableSource
 from . import (
     databases,
-    har,
     http,
     lines,
     logs,
     member_lists,
     mitmproxy,
+    raw_http,
+    recorders,
     recordings,
     request_response_rows,
     tables,
@@ -40,8 +41,11 @@ _Reads = Callable[[str, int | None, dict[str, Any]], Exchange]
 
 MEMBERS: dict[str, _Reads] = {
     "interactions": vcrpy.exchange,
-    "http_interactions": http.interaction,
-    "log.entries": har.exchange,
+    "http_interactions": recorders.exchange,
+    "log.entries": recorders.exchange,
+    "Entries": recorders.exchange,
+    "mappings": recorders.exchange,
+    "requests": recorders.exchange,
 }
 
 _KEYS = tuple(MEMBERS)
@@ -235,7 +239,7 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
             raise item
         if not isinstance(item, dict):
             raise UnreadableSource(f"an interaction must be a mapping, got {type(item).__name__}")
-        reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
+        reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS.get(key, recorders.exchange)
         made = reads(source, line, item)
         made.steps = (f"element of {key}",)
         return made
@@ -249,4 +253,5 @@ _READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {
     "body": _body,
     "text": text_logs.exchanges,
     "mitmproxy": lambda file, wire: by("flow", mitmproxy.exchanges(file)),
+    "raw-http": lambda file, wire: by("pair of messages", raw_http.exchanges(file)),
 }

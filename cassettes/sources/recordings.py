@@ -21,7 +21,7 @@ from toolparity.normalizer.wires.registry import specs
 from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 
 from ..errors import UnreadableSource
-from . import logs, request_response_rows, wrapping
+from . import logs, recorders, request_response_rows, wrapping
 from .bodies import from_base64
 from .call_count import calls_in
 from .entries import by, problem_of, skipped
@@ -90,7 +90,7 @@ def is_row(item: dict[str, Any]) -> bool:
     """Return whether a JSON object is a recording or a pair, not a wire's answer with members of these names."""
     if body_wire(item) is not None or event_wire(item) is not None:
         return False
-    return any(key in item for key in _KEYS) or request_response_rows.claims(item)
+    return any(key in item for key in _KEYS) or recorders.claims(item) or request_response_rows.claims(item)
 
 
 def body_wire(item: dict[str, Any]) -> str | None:
@@ -182,6 +182,8 @@ def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], 
         body.calls = calls_in(item)
         body.steps = ("body of a response",)
         return body
+    if recorders.claims(item):
+        return recorders.exchange(source, line, item)
     if request_response_rows.claims(item):
         return request_response_rows.exchange(source, line, item, wire)
     if not is_row(item):

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.limits import is_error
-from toolparity.normalizer.wires.shapes import event_wire
 
 from ..errors import UnreadableSource
 from . import http
-from .bodies import body_of, spelled
-from .call_count import calls_in
+from .bodies import body_of, plain
 from .http import address_of, method_of, optional_mapping, status_of
 from .json_text import parsed
 from .logs import conversion
@@ -140,9 +137,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
         body=body,
     )
     made.steps = (f"row of {names[0]} and {names[1]}" if names[0] in item else f"row of {names[1]}",)
-    made.calls = calls_in(item[names[1]])
-    if made.stream:  # a call can be in several events
-        made.calls = min(made.calls, 1)
+    http.count_calls(made, item[names[1]])
     made.id = _text(item.get("id")) or made.id
     made.provider = _text(item.get("provider")) or (made.provider if url else None)
     made.wire = _text(item.get("wire")) or made.wire or wire
@@ -197,22 +192,13 @@ def _message(value: Any, members: tuple[str, ...]) -> dict[str, Any]:
     """Return one side as an HTTP message. A value with one of ``members`` is the body itself."""
     if not isinstance(value, dict) or value.get("type") == "message" or any(name in value for name in members):
         return {"body": value}
-    return value if any(name in value for name in (*_SPELLED, *_BODY)) else {"body": value}
+    return value if any(name in value for name in (*_SPELLED, *_BODY, "method")) else {"body": value}
 
 
 def _body(message: dict[str, Any]) -> bytes | None:
     if any(message.get(name) is not None for name in _SPELLED):
         return body_of(message)
-    value = next((message[name] for name in _BODY if name in message), None)
-    if value is None or isinstance(value, (str, bytes)):
-        return spelled(value)
-    if isinstance(value, dict) and not value.keys() - {"encoding", "string", "base64_string"}:
-        return spelled(value)
-    if isinstance(value, list) and value and all(isinstance(event, dict) and event_wire(event) for event in value):
-        return b"".join(b"data: " + json_codec.encode(event) + b"\n\n" for event in value)
-    if isinstance(value, list) and value and all(isinstance(event, str) for event in value):
-        return spelled("".join(event if event.endswith("\n") else f"{event}\n\n" for event in value))
-    return json_codec.encode(value)
+    return plain(next((message[name] for name in _BODY if name in message), None))
 
 
 def _headers(item: dict[str, Any], name: str) -> dict[str, str]:

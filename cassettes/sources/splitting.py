@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from ..errors import UnreadableSource
-from . import databases, lines, logs, recordings, tables, traffic_marks
+from . import databases, lines, logs, recordings, tables, traffic_marks, wiremock
 from .files import Opened, is_readable, opened, walk
 from .formats import FORMATS, SUFFIXES, reader_of, shows_traffic
 from .model import FilePart, Problem
@@ -43,6 +43,8 @@ def split_files(
                 empty = False
                 if walked and not is_readable(path_found):
                     yield Problem(path_found, "neither a file nor a directory", fault=False)
+                    continue
+                if walked and wiremock.is_body_of_mapping(path_found, path):
                     continue
                 try:
                     for piece in _split(path_found, walked, part_bytes, format, columns, unpack):

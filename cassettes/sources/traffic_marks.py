@@ -10,10 +10,11 @@ _MEMBERS = (
     rb"""|toolUse|stopReason|done_reason|toolCalls|tool_plan|requires_action)\\*"+\s*:"""
     rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
 )
-#: What else a file shows: the top of a cassette, HAR file or recording, an error, events of a stream.
+#: What else a file shows: the top of a cassette, HAR file or recording, members of recorders, an error, events.
 _FILES = (
     rb"""^"?(?:http_)?interactions"?\s*:|^\s*\{\s*"(?:http_)?interactions"\s*:|"log"\s*:\s*\{.*"entries"\s*:"""
-    rb"""|"frames"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
+    rb"""|"(?:RequestUri|ResponseBody|rawHeaders|reqheaders|bodyPatterns|jsonBody|base64Body|bodyFileName)"\s*:"""
+    rb"""|^httprr trace |^> [A-Z]+ \S+ HTTP/|"frames"\s*:|"error"\s*:\s*\{[^{}]*"message"\s*:"""
     rb"""|^\s*\{.*"(?:request|body)"\s*:.*"(?:response|wire|status)"\s*:|^data:\s*[{\[]"""
 )
 _CALLS = rb"""|"type\\*"+\s*:\s*\\*"+(?:tool_use|function_call|tool_call)\b|"function\\*"+\s*:\s*\{[^{}]*"arguments"""

@@ -1,6 +1,6 @@
 """vcrpy cassettes: ``interactions`` of ``request`` (method, uri, body, headers) and ``response``.
 
-Custom vcrpy serializers use other notations: see `http.interaction`. A response with ``grpc`` belongs to a call that
+Custom vcrpy serializers use other notations: see `recorders`. A response with ``grpc`` belongs to a call that
 `cassettes.vcr_grpc` wrote: its body is JSON text with the messages. Only their bytes are read here; replay checks that
 the readable form agrees with them.
 """
@@ -13,7 +13,7 @@ from toolparity.normalizer import json_codec
 
 from .. import emulation_marker
 from ..errors import UnreadableSource
-from . import http
+from . import http, recorders
 from .bodies import from_base64, spelled
 from .endpoints import classify
 from .http import mapping, method_of
@@ -44,7 +44,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     response = mapping(item, "response")
     if isinstance(response.get("grpc"), dict):
         return _call(source, line, mapping(item, "request"), response)
-    return http.interaction(source, line, item)
+    return recorders.exchange(source, line, item)
 
 
 def _call(source: str, line: int | None, request: dict[str, Any], response: dict[str, Any]) -> Exchange:

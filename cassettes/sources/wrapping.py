@@ -21,6 +21,7 @@ from .json_text import objects_in, parsed
 MEMBERS = (
     *("data", "observations", "runs", "items", "results", "spans", "records", "logs", "hits", "rows", "events"),
     *("_source", "message", "log", "attributes", "properties"),
+    *("Entries", "entries", "mappings", "requests", "interactions", "http_interactions"),  # recorders
     *("jsonPayload", "textPayload", "fields", "line", "MESSAGE"),
 )
 #: Members that hold a line of a log, which can be plain text.

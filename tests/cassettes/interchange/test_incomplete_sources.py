@@ -135,7 +135,7 @@ def test_unreadable_files_and_an_internal_error_are_reported_and_the_others_impo
     good = written(tmp_path / "good.yaml", recorded(chat_body("f")))
     found = taken(hostile, tmp_path / "missing.yaml", good, body)
     reasons = [str(one) for one in found if isinstance(one, Skipped)]
-    for reason, text in zip(reasons, ("not plain data", "does not exist", "no address"), strict=True):
+    for reason, text in zip(reasons, ("must be a mapping", "does not exist", "no address"), strict=True):
         assert text in reason
     assert sum(isinstance(one, Imported) for one in found) == 1
 

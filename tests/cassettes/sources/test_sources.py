@@ -279,7 +279,7 @@ def test_yaml_tags_are_data_or_refused_and_never_run(tmp_path: Path) -> None:
     )
     applied, old_python, ruby = read(tmp_path / "c.yaml")
     assert isinstance(applied, Problem)
-    assert "not plain data" in applied.what
+    assert "not a mapping" in applied.what
     assert applied.line == 2
     assert isinstance(old_python, Exchange)
     assert old_python.body == chat_body().encode()

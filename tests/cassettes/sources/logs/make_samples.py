@@ -29,7 +29,8 @@ FOLDER = Path.home() / ".cache" / "toolparity" / "samples"
 class Writer(NamedTuple):
     """A program, its arguments before the file to write, its requirements, and the format of its sample.
 
-    An argument that names a surface becomes the address of the emulated provider; "port" becomes a free port.
+    An argument that names a surface becomes the address of the emulated provider; "port" becomes a free port. A
+    requirement with "npm:" is installed with npm, one with "system:" is not installed.
     ``python``: the interpreter, by default the one that runs this script.
     """
 
@@ -55,13 +56,23 @@ _INFERENCE = ("openinference-instrumentation-openai==0.1.66", "openinference-ins
 _OPENINFERENCE = (*_INFERENCE, *_SDKS, *_TELEMETRY)
 _LLMETRY = ("opentelemetry-instrumentation-openai==0.62.4", "opentelemetry-instrumentation-anthropic==0.62.4")
 _OPENLLMETRY = (*_LLMETRY, *_SDKS, *_TELEMETRY)
+_PORT = (*_BOTH, "port")
+_CURL = ("system:curl==7.88.1",)
+_POLLY = [f"npm:@pollyjs/{part}==6.0.6" for part in ("core", "adapter-node-http", "persister-fs")]
+_VCRPY = ("vcrpy==7.0.0", "requests==2.34.2", "multidict==7.2.1")
 _PHOENIX = ("arize-phoenix==20.3.0", "opentelemetry-exporter-otlp-proto-http==1.45.2", *_INFERENCE, *_SDKS)
 #: Sample -> its writer.
 WRITERS = {
     "langfuse-sdk.jsonl": Writer("langfuse", _CHAT, ("langfuse==5.0.4", "openai==3.54.0", *_TELEMETRY)),
     "langsmith.jsonl": Writer("langsmith", _BOTH, ("langsmith==0.15.0", *_SDKS), "langsmith"),
     "litellm.jsonl": Writer("litellm", _CHAT, ("litellm==1.106.2", "mcp==2.3.0"), "litellm"),
-    "mitmproxy.flows": Writer("mitmproxy", (*_BOTH, "port"), ("mitmproxy==11.0.2",), "mitmproxy"),
+    "curl-trace.txt": Writer("recorder", ("curl -s -o /dev/null --trace-ascii -", *_PORT), _CURL, "raw-http"),
+    "curl-verbose.txt": Writer("recorder", ("curl -v", *_PORT), _CURL, "raw-http"),
+    "mitmproxy.flows": Writer("recorder", ("mitmproxy", *_PORT), ("mitmproxy==11.0.2",), "mitmproxy"),
+    "nock.json": Writer("recorder", ("nock", *_PORT), ("npm:nock==14.0.10",), "json"),
+    "polly.har": Writer("recorder", ("@pollyjs/core", *_PORT), (*_POLLY,), "json"),
+    "vcrpy-tags.yaml": Writer("recorder", ("vcrpy", *_PORT), _VCRPY, "cassette"),
+    "wiremock.json": Writer("recorder", ("wiremock", *_PORT), ("npm:wiremock==3.13.2",), "json"),
     "openinference.jsonl": Writer("instrumentation", ("openinference.instrumentation", *_BOTH), _OPENINFERENCE),
     "openllmetry.jsonl": Writer("instrumentation", ("opentelemetry.instrumentation", *_BOTH), _OPENLLMETRY),
     "opentelemetry-console.json": Writer("opentelemetry", ("console", *_CHAT), _OPENTELEMETRY, "spans"),
@@ -109,13 +120,17 @@ def _argument(argument: str, servers: Servers) -> str:
 
 def _environment(writer: Writer) -> Path:
     """Return the Python of an environment with the requirements of a writer."""
-    folder = FOLDER / writer.requirements[0].partition("==")[0]
+    folder = FOLDER / re.sub(r"==.*|[^\w.-]", "", writer.requirements[0])
     python = folder / "bin" / "python"
     done = folder / "requirements.txt"
     wanted = "\n".join(writer.requirements)
     if not done.exists() or done.read_text("utf-8") != wanted:
         subprocess.run([writer.python, "-m", "venv", "--clear", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *writer.requirements], check=True)
+        by_npm = [one[4:].replace("==", "@") for one in writer.requirements if one.startswith("npm:")]
+        by_pip = [one for one in writer.requirements if ":" not in one]
+        for tool, names in (((python, "-m", "pip"), by_pip), (("npm", "--prefix", folder), by_npm)):
+            if names:
+                subprocess.run([*tool, "install", "-q", *names], check=True)
         done.write_text(wanted, "utf-8")
     return python
 
@@ -123,9 +138,8 @@ def _environment(writer: Writer) -> Path:
 def _clean(target: Path, environment: Path) -> None:
     """Remove the paths of this machine from a sample. Flows have lengths, and no paths."""
     if target.suffix != ".flows":
-        text = target.read_text("utf-8")
-        text = re.sub(re.escape(str(environment)) + r"/lib/python[0-9.]+/site-packages/", "", text)
-        target.write_text(text, "utf-8")
+        site_packages = re.escape(str(environment)).encode() + rb"/lib/python[0-9.]+/site-packages/"
+        target.write_bytes(re.sub(site_packages, b"", target.read_bytes()))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.cassettes.sources.test_recorders import ENTRIES
 from tests.support.thoroughness import is_thorough
 from toolparity import Wire, normalize
 from toolparity.audit.bulk.parallel import audit_paths
@@ -97,7 +98,7 @@ def _generation(output: Any) -> dict[str, Any]:
 _MODEL = {"role": "model", "parts": [{"text": None, "function_call": {"name": "f", "args": {}}}, {"text": "x"}]}
 _SNAKE = {"candidates": [{"content": _MODEL, "finish_reason": "STOP"}], "usage_metadata": {"total_token_count": 1}}
 #: Name -> the entry, its wire, and the number of its calls.
-CASES: dict[str, tuple[dict[str, Any], str, int]] = {
+CASES: dict[str, tuple[Any, str, int]] = {
     "parts of one response in a span": (_outputs(), "openai.chat", 2),
     "choices in a span": (_outputs("tool_call", "tool_call"), "openai.chat", 2),
     "items of Responses in Langfuse": (_generation(_ITEMS), "openai.responses", 2),
@@ -145,6 +146,7 @@ CASES: dict[str, tuple[dict[str, Any], str, int]] = {
         1,
     ),
     "Datadog log": ({"message": "called", "attributes": _ROW}, "openai.chat", 1),
+    **{name: (entry, "openai.chat", 1) for name, entry in ENTRIES.items()},
 }
 
 
