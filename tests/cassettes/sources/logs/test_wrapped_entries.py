@@ -203,6 +203,8 @@ FORMS: dict[str, Callable[[Any], tuple[str, str]]] = {
 @pytest.mark.parametrize("form", FORMS)
 def test_every_call_of_an_entry_is_read(form: str, tmp_path: Path) -> None:
     for number, (case, (entry, wire, calls)) in enumerate(CASES.items()):
+        if case in ENTRIES and not form.startswith("JSON"):
+            continue  # no collector writes what a recorder writes
         suffix, content = FORMS[form](entry)
         path = tmp_path / f"log{number}{suffix}"
         path.write_text(content)
