@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from . import __version__
+from .audit.proxy.stopping import StopSignals
 from .cassettes.cli import exits, names
 
 #: Command -> the package whose folder `cli` contains its module, which is named like the command, with underscores for
@@ -52,6 +53,13 @@ class Commands(names.Group):
             return exits.unavailable(cmd_name, error)
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[:1] == ["proxy"]:  # a signal is a normal end, also while the imports take seconds on a busy machine
+            ctx.obj = ctx.with_resource(StopSignals())
+        return super().resolve_command(ctx, args)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

@@ -11,6 +11,8 @@ import click
 from toolparity.cassettes.cli import exits, options
 from toolparity.normalizer.model import Policy
 
+from ..proxy.stopping import StopSignals
+
 if TYPE_CHECKING:
     from ..proxy.observer import Observer
 
@@ -94,7 +96,6 @@ def command(
     from ..proxy.observer import Observer
     from ..proxy.page import application
     from ..proxy.server import Addresses, ProxyServer, gauges
-    from ..proxy.stopping import StopSignals
 
     addresses = Addresses(host, port, page_port, frozenset(name.lower() for name in names))
     if not addresses.local and not allow_remote:
@@ -116,7 +117,7 @@ def command(
 
         sinks.append(Spans(upstream))
     observer = Observer(sinks, JudgeOptions(policy, limit), record=None if record is None else str(record))
-    received = None
+    signals = ctx.find_object(StopSignals) or ctx.with_resource(StopSignals())
     try:
         with observer:
             server = ProxyServer(
@@ -132,13 +133,12 @@ def command(
             metrics.gauges = gauges(server, observer)
             click.echo(f"{server.url}\t{upstream}", err=True)
             click.echo(f"{server.page_url}\tpage; interrupt to stop", err=True)
-            with StopSignals(server.stop) as signals:
+            signals.stop = server.stop
+            if signals.received is None:
                 server.run()
-                observer.close()
-            received = signals.received
     finally:
         _summarize(observer, record)
-    if received == signal.SIGINT:
+    if signals.received == signal.SIGINT:
         ctx.exit(exits.INTERRUPTED)
 
 

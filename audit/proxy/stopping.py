@@ -1,4 +1,4 @@
-"""The signals that stop the proxy."""
+"""The signals that stop the proxy. This module imports little, because they may come while the others are imported."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """Calls ``stop`` on SIGINT and SIGTERM, as a context manager in the main thread; elsewhere it does nothing.
+    """Takes SIGINT and SIGTERM, as a context manager in the main thread; elsewhere it does nothing.
 
-    ``stop``: gets False for the first signal, and True for each further one. ``received``: the first signal, or None.
+    ``received``: the first signal, or None. ``stop``: what to call, from the time when there is something to stop: with
+    False for the first signal, and with True for each further one. Without it, the second signal ends the process.
     """
 
-    def __init__(self, stop: Callable[[bool], None]) -> None:
-        self._stop = stop
-        self._before: dict[signal.Signals, Any] = {}
+    def __init__(self) -> None:
+        self.stop: Callable[[bool], None] | None = None
         self.received: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
@@ -32,5 +33,9 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._stop(self.received is not None)
+        again = self.received is not None
         self.received = self.received or signal.Signals(number)
+        if self.stop is not None:
+            self.stop(again)
+        elif again:
+            raise SystemExit(128 + number)

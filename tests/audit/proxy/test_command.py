@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.audit.proxy.conftest import PATIENCE, Peer, ScriptedUpstream
+from tests.audit.proxy.conftest import PATIENCE, Peer, ScriptedUpstream, wait_until
 from tests.audit.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from tests.support.programs import interruptible
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cli import main
 
 pytestmark = pytest.mark.service("audit/proxy", "audit/cli/proxy.py")
+
+_SIGNALS = pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["SIGINT", "SIGTERM"]
+)
+
+
+@contextmanager
+def _recording(upstream: str, path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command."""
+    addresses = ["--upstream", upstream, "--port", "0", "--page-port", "0", "--record", str(path)]
+    with interruptible([sys.executable, "-m", "toolparity", "proxy", *addresses, *options]) as process:
+        yield process
 
 
 def _run(*arguments: str) -> Result:
@@ -45,26 +61,23 @@ def test_a_used_port_is_an_error_of_one_line() -> None:
     assert (result.exit_code, "cannot listen" in result.stderr, "Traceback" in result.stderr) == (4, True, False)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["SIGINT", "SIGTERM"])
+@_SIGNALS
 def test_the_command_prints_no_credential_and_a_signal_completes_its_recording(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     path = tmp_path / "traffic.jsonl"
-    with ScriptedUpstream(answer) as upstream:
-        addresses = ["--upstream", upstream.url, "--port", "0", "--page-port", "0"]
-        command = [sys.executable, "-m", "toolparity", "proxy", *addresses, "--json", "--record", str(path)]
-        with interruptible(command) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            url, page = (process.stderr.readline().split("\t")[0] for _ in range(2))
-            with httpx2.stream("GET", f"{page}/events", timeout=PATIENCE) as events:
-                pieces = events.iter_bytes()
-                next(pieces)
-                ask(url)
-                line = process.stdout.readline()
-                process.send_signal(number)
-                rest = b"".join(pieces)  # ends, because the proxy ends the stream
-            output, errors = process.communicate(timeout=PATIENCE)
+    with ScriptedUpstream(answer) as upstream, _recording(upstream.url, path, "--json") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url, page = (process.stderr.readline().split("\t")[0] for _ in range(2))
+        with httpx2.stream("GET", f"{page}/events", timeout=PATIENCE) as events:
+            pieces = events.iter_bytes()
+            next(pieces)
+            ask(url)
+            line = process.stdout.readline()
+            process.send_signal(number)
+            rest = b"".join(pieces)  # ends, because the proxy ends the stream
+        output, errors = process.communicate(timeout=PATIENCE)
     assert b"event: reset" not in rest
     assert json.loads(line)["status"] == 200
     assert process.returncode == code
@@ -86,22 +99,48 @@ def test_a_stream_may_end_while_the_proxy_stops_and_one_that_is_cut_is_recorded(
         end.wait(PATIENCE)
         peer.send(b"data: [DONE]\n\n")
 
-    with ScriptedUpstream(slow) as upstream:
-        addresses = ["--upstream", upstream.url, "--port", "0", "--page-port", "0", "--drain", str(drain)]
-        command = [sys.executable, "-m", "toolparity", "proxy", *addresses, "--json", "--record", str(path)]
-        with interruptible(command) as process:
-            assert process.stderr is not None
-            url = process.stderr.readline().split("\t")[0] + "/v1/chat/completions"
-            request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
-            with httpx2.stream("POST", url, json=request, timeout=PATIENCE) as response:
-                pieces = response.iter_bytes()
-                received = next(pieces)
-                process.send_signal(signal.SIGTERM)
-                if drain:
-                    end.set()
-                    received += b"".join(pieces)
-                output, errors = process.communicate(timeout=PATIENCE)
+    arguments = ("--json", "--drain", str(drain))
+    with ScriptedUpstream(slow) as upstream, _recording(upstream.url, path, *arguments) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split("\t")[0] + "/v1/chat/completions"
+        request = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+        with httpx2.stream("POST", url, json=request, timeout=PATIENCE) as response:
+            pieces = response.iter_bytes()
+            received = next(pieces)
+            process.send_signal(signal.SIGTERM)
+            if drain:
                 end.set()
+                received += b"".join(pieces)
+            output, errors = process.communicate(timeout=PATIENCE)
+            end.set()
     assert b"[DONE]" in received or not drain
     assert json.loads(output)["ending"] == ("complete" if drain else "proxy-stopped")
     assert (process.returncode, f"{path}: recorded: 1" in errors, "Traceback" in errors) == (0, True, False)
+
+
+def test_what_waits_for_the_disk_is_recorded_when_the_proxy_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.jsonl"
+    with ScriptedUpstream(answer) as upstream, _recording(upstream.url, path) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split("\t")[0]
+        (recorder,) = (child for child in psutil.Process(process.pid).children() if "record" in child.cmdline())
+        recorder.suspend()  # as in a write that does not return
+        for _ in range(5):
+            ask(url)
+        process.kill()
+        process.wait(PATIENCE)
+        recorder.resume()
+        errors = process.stderr.read()  # until the recorder ends
+    assert f"{path}: the proxy was killed; of its exchanges #1 to #5: recorded: 5" in errors
+    assert len(path.read_text().splitlines()) == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not show which signals are caught")
+@_SIGNALS
+def test_a_signal_while_the_command_starts_is_a_normal_end(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with _recording("http://127.0.0.1:9", tmp_path / "traffic.jsonl") as process:
+        status = Path(f"/proc/{process.pid}/status")
+        wait_until(lambda: int(status.read_text().partition("SigCgt:")[2].split()[0], 16) & 1 << signal.SIGTERM - 1 > 0)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "exchanges: 0" in errors, "Traceback" in errors) == (code, True, False)

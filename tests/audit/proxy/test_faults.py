@@ -57,9 +57,10 @@ def test_a_judge_that_dies_or_takes_too_long_is_replaced(number: signal.Signals)
     with _proxy(Limits(seconds=5)) as proxy:
         _passes(proxy)
         proxy.judgements.wait(1)  # it has started
+        _signal(proxy.observer.judge, signal.SIGSTOP)
+        _passes(proxy)
+        _passes(proxy)
         _signal(proxy.observer.judge, number)
-        _passes(proxy)
-        _passes(proxy)
         judgements = proxy.judgements.wait(3)
     assert [judgement.unjudged for judgement in judgements] == [None, "worker-lost", None]
     assert judgements[-1].wire == "openai.chat"
