@@ -65,6 +65,7 @@ class Forwarder:
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._upstream = upstream
+        self._url = httpx2.URL(upstream.origin)
         self._transport = transport
         self._hosts = hosts
         self._on_stop = on_stop
@@ -133,7 +134,7 @@ class Forwarder:
         target = self._upstream.path + (_path(scope) or b"/") + (b"?" + query if query else b"")
         return httpx2.Request(
             scope["method"],
-            self._upstream.origin,
+            self._url,
             headers=to_upstream(scope["headers"], self._upstream.host),
             stream=body,
             extensions={"target": target, "timeout": _TIMEOUT},

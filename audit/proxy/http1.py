@@ -16,6 +16,8 @@ import aiohttp
 import httpx2
 from yarl import URL
 
+from .headers import RawHeaders
+
 #: How long a connection without a request stays open, in seconds.
 _IDLE_SECONDS = 30.0
 #: More bytes than twice as many wait for the client: nothing is read from the server until it takes them.
@@ -37,10 +39,11 @@ class Http1Transport(httpx2.AsyncBaseTransport):
         self._unchanged = httpx2.AsyncHTTPTransport(verify=context, limits=httpx2.Limits(max_connections=None))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        names = {name.lower() for name, _ in request.headers.raw}
+        fields = request.headers.raw
+        names = {name.lower() for name, _ in fields}
         chunked = b"transfer-encoding" in names
         has_body = chunked or b"content-length" in names
-        if request.method not in (_WITH_BODY if has_body else _WITHOUT_BODY) or not _is_utf8(request):
+        if request.method not in (_WITH_BODY if has_body else _WITHOUT_BODY) or not _is_utf8(fields):
             return await self._unchanged.handle_async_request(request)
         if self._session is None:  # aiohttp needs the running loop
             self._session = _session(self._context)
@@ -52,7 +55,7 @@ class Http1Transport(httpx2.AsyncBaseTransport):
             response = await self._session.request(
                 request.method,
                 _address(request),
-                headers=[(n.decode(), v.decode()) for n, v in request.headers.raw if n.lower() != b"transfer-encoding"],
+                headers=[(n.decode(), v.decode()) for n, v in fields if n.lower() != b"transfer-encoding"],
                 data=aiter(request.stream) if has_body else None,
                 chunked=chunked or None,
                 allow_redirects=False,
@@ -66,9 +69,9 @@ class Http1Transport(httpx2.AsyncBaseTransport):
             await self._session.close()
 
 
-def _is_utf8(request: httpx2.Request) -> bool:
+def _is_utf8(fields: RawHeaders) -> bool:
     try:
-        b"".join(name + value for name, value in request.headers.raw).decode()
+        b"".join(name + value for name, value in fields).decode()
     except UnicodeDecodeError:
         return False
     return True
@@ -101,7 +104,7 @@ class _ResponseBody(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _errors():
-            async for data in self._response.content.iter_any():
+            while data := await self._response.content.readany():
                 yield data
 
     async def aclose(self) -> None:

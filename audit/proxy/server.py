@@ -18,6 +18,7 @@ from toolparity.cassettes.errors import ServerNotStarted
 from .forward import Forwarder, Upstream
 from .negotiation import NegotiatingTransport
 from .observer import Observer
+from .serving import ServerProtocol
 from .transport import AsyncObservedTransport
 
 LOOPBACK = "127.0.0.1"
@@ -89,7 +90,7 @@ class ProxyServer:
             self._app,
             interface="asgi3",
             lifespan="off",
-            http="h11",  # httptools would accept header sections of any size, and change the case of names
+            http=ServerProtocol,  # h11: httptools would accept header sections of any size, and change names' case
             proxy_headers=False,
             ws="none",
             log_config=None,

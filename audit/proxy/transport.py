@@ -151,9 +151,10 @@ class _AsyncResponseBody(_Copied[httpx2.AsyncByteStream], httpx2.AsyncByteStream
 
 
 def _with(request: httpx2.Request, body: httpx2.SyncByteStream | httpx2.AsyncByteStream) -> httpx2.Request:
-    return httpx2.Request(
-        request.method, request.url, headers=request.headers, stream=body, extensions=request.extensions
-    )
+    """Return a copy of a request with another body. The constructor would parse its address again."""
+    copy = object.__new__(httpx2.Request)
+    copy.__dict__.update(request.__dict__, stream=body)
+    return copy
 
 
 def _address(request: httpx2.Request) -> str:
@@ -161,7 +162,7 @@ def _address(request: httpx2.Request) -> str:
     target = request.extensions.get("target")
     if target is None:
         return str(request.url)
-    return str(request.url.copy_with(raw_path=b"/")).rstrip("/") + bytes(target).decode("latin-1")
+    return f"{request.url.scheme}://{request.url.netloc.decode()}{bytes(target).decode('latin-1')}"
 
 
 def _left(error: BaseException) -> bool:
