@@ -48,7 +48,7 @@ def canonical_part(
         written, decoded = line(item, policy=policy, limit=limit, raw=raw)
         result.ran += decoded.known
         result.faulty += decoded.faulty
-        result.text.append(json_codec.encode(written) + b"\n")
+        result.text.append(json_codec.encode_line(written))
     result.lines = reader.lines
     return result
 

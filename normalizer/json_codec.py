@@ -67,6 +67,20 @@ def decode_or_text(data: bytes) -> Any:
         return data.decode("utf-8", "replace")
 
 
+def encode_line(value: Any) -> bytes:
+    """Return a value as a line of JSON, for a log or a terminal.
+
+    JSON may contain any character above U+001F as it is, also those that control a terminal or reverse the direction of
+    writing. Here they are escapes of JSON, which any reader turns back.
+    """
+    data = encode(value)
+    if not (data.isascii() and b"\x7f" not in data) and not (text := data.decode()).isprintable():
+        import json
+
+        data = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text).encode()
+    return data + b"\n"
+
+
 def encode(value: Any) -> bytes:
     """Encode canonical structs or plain values as compact JSON. Half surrogate pairs are escaped, not rejected."""
     try:

@@ -68,7 +68,7 @@ def show(
     code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
     # Print first: the figures are shown even if the page cannot be written.
     if as_data:
-        click.echo(json_codec.encode(as_json(audit, policy, limit)))
+        click.echo(json_codec.encode_line(as_json(audit, policy, limit)), nl=False)
     elif not options.is_stdout(page):
         console.show(sections(audit, limit))
     if page is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -105,15 +106,22 @@ def shown(judgement: Judgement) -> Judgement:
     Models, tools, names of paths and ids come from others. Line breaks remain in excerpts only.
     """
     plain = msgspec.to_builtins(judgement)
-    return msgspec.convert(_visible(plain) | {"lines": _visible(plain["lines"], "\n")}, Judgement)
+    lines = _mapped(plain["lines"], lambda text: visible(text, "\n"))
+    return msgspec.convert(_mapped(plain, visible) | {"lines": lines}, Judgement)
 
 
-def _visible(value: Any, keep: str = "") -> Any:
+def without_surrogates(judgement: Judgement) -> Judgement:
+    """Return a judgement whose lone surrogates are escapes, because no UTF-8 contains them."""
+    plain = _mapped(msgspec.to_builtins(judgement), lambda text: text.encode("utf-8", "backslashreplace").decode())
+    return msgspec.convert(plain, Judgement)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {name: _visible(member, keep) for name, member in value.items()}
+        return {name: _mapped(member, change) for name, member in value.items()}
     if isinstance(value, list):
-        return [_visible(member, keep) for member in value]
-    return visible(value, keep) if isinstance(value, str) else value
+        return [_mapped(member, change) for member in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def judgement_of(copy: ExchangeCopy, unjudged: Unjudged | None = None) -> Judgement:

@@ -82,7 +82,7 @@ class _LinesFile:
 
     def write(self, copy: ExchangeCopy, clean: dict[str, Any]) -> Recorded:
         refuse({"interactions": [clean]}, where=os.fspath(self._path))
-        line = json_codec.encode(_row(copy, clean)) + b"\n"
+        line = json_codec.encode_line(_row(copy, clean))
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
@@ -143,7 +143,7 @@ class _CassetteFolder:
             wire=wire,
             stream=bool(exchange.stream),
             recorder=f"toolparity {__version__}",
-            model=exchange.model,
+            model=exchange.model and exchange.model.encode("utf-8", "backslashreplace").decode(),  # not all is UTF-8
             source="toolparity proxy",
         )
         path = file_for(provider, wire, name, bool(exchange.stream), self._root)

@@ -10,7 +10,7 @@ from toolparity.cassettes.secrets import Scrubber
 
 from .copies import ExchangeCopy
 from .headers import text_lists
-from .judgement import Judgement
+from .judgement import Judgement, without_surrogates
 
 #: After how many exchanges the credentials of earlier ones are forgotten. Each exchange brings its own, and those of
 #: all exchanges would fill the memory.
@@ -28,8 +28,12 @@ class Redactor:
 
     def judgement(self, judgement: Judgement, copy: ExchangeCopy) -> Judgement:
         """Return a judgement without secrets. Raises msgspec.DecodeError if nothing readable is left of it."""
+        try:
+            text = self._encode(judgement).decode()
+        except UnicodeEncodeError:
+            text = self._encode(without_surrogates(judgement)).decode()
         # As one text: each text that is scrubbed takes time.
-        clean = self._scrubbed({"interactions": [_head(copy)], "judgement": self._encode(judgement).decode()})
+        clean = self._scrubbed({"interactions": [_head(copy)], "judgement": text})
         return self._decode(clean["judgement"])
 
     def interaction(self, interaction: dict[str, Any]) -> dict[str, Any]:

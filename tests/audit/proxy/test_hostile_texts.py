@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import reduce
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.support.traffic import chat_body, chat_stream
+from toolparity.audit.proxy.copies import ExchangeCopy
 from toolparity.audit.proxy.feed import Feed
-from toolparity.audit.proxy.judgement import Judgement, shown
+from toolparity.audit.proxy.judge import Judge
+from toolparity.audit.proxy.judgement import Judgement, JudgeOptions, shown
 from toolparity.audit.proxy.lines import JsonLines, TextLines
 from toolparity.audit.proxy.metrics import Metrics
+from toolparity.audit.proxy.recording import Recorder, RecordOptions
 
 _HOSTILE = "a\n09:00:00 #9 POST /forged\r\x1b[2J\x9b31m\u202e\u2028\x00\x7f\ud800"
 
@@ -53,6 +63,80 @@ def test_no_sink_writes_a_hostile_character(sink: str) -> None:
     hostile, harmless = (_texts(shown(_filled(text)))[sink] for text in (_HOSTILE, "a"))
     assert hostile.replace("\n", "").isprintable()
     assert hostile.count("\n") == harmless.count("\n")
+
+
+def _places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each string in JSON."""
+    if isinstance(value, str):
+        yield path
+    elif isinstance(value, dict | list):
+        for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places(member, *path, name)
+
+
+def _planted(value: Any) -> Iterator[bytes]:
+    """Yield JSON with the hostile text in one string after the other, with and without its lone surrogate."""
+    for (*path, last), text in product(_places(value), (_HOSTILE, _HOSTILE[:-1])):  # JSON is ASCII with it
+        copy = json.loads(json.dumps(value))
+        place = reduce(lambda member, name: member[name], path, copy)
+        place[last] += text
+        yield json.dumps(copy).encode()
+
+
+def _hostile_traffic() -> Iterator[ExchangeCopy]:
+    """Yield exchanges with the hostile text in each string of requests, responses, streams, errors and headers."""
+    response, chunk = json.loads(chat_body("f")), json.loads(chat_stream("f").split("\n")[0].removeprefix("data: "))
+    answered = {"role": "tool", "tool_call_id": "call_0", "content": "r"}
+    messages = [{"role": "user", "content": "q"}, response["choices"][0]["message"], answered]
+    function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
+    request = {"model": "m", "messages": messages, "tools": [{"type": "function", "function": function}]}
+    error = {"error": {"type": "t", "code": "c", "message": "m", "param": "p"}}
+    asked, answer, plain = json.dumps(request).encode(), json.dumps(response).encode(), b"application/json"
+    bodies = [(body, 200, plain, answer) for body in _planted(request)]
+    bodies += [
+        (asked, status, plain, body) for status, one in ((200, response), (400, error)) for body in _planted(one)
+    ]
+    bodies += [(asked, 200, b"text/event-stream", b"data: %b\n\n" % body) for body in _planted(chunk)]
+    hostile = _HOSTILE.encode("utf-8", "replace") + b"\x9b"
+    for number, (body, status, kind, content) in enumerate([*bodies, (asked, 200, plain, answer)], 1):
+        copy = ExchangeCopy(number, 1e9, "POST", "http://h/v1/chat/completions", [], body, status)
+        copy.response_headers, copy.chunks, copy.ending = [(b"content-type", kind)], [content], "complete"
+        if number > len(bodies):
+            copy.url += f"?{_HOSTILE}"
+            copy.request_headers = [(hostile, hostile), (b"traceparent", hostile)]
+            copy.response_headers += [(hostile, hostile)]
+        yield copy
+
+
+def _shows(name: str, output: bytes) -> bool:
+    """Print the bytes that reach a terminal or a log (`pytest -rP`), and return whether one of them controls it."""
+    print(f"{name}: {output!r}")
+    return not output.decode().replace("\n", "").isprintable()
+
+
+def test_no_text_of_the_traffic_controls_the_terminal_behind_any_command(tmp_path: Path) -> None:
+    lines, library = tmp_path / "traffic.jsonl", tmp_path / "library"
+    library.mkdir()
+    judge, copies, wrong = Judge(JudgeOptions()), list(_hostile_traffic()), []
+    for copy in copies:
+        judgement = shown(judge(copy))
+        assert judgement.unjudged is None, copy
+        wrong += [sink for sink, text in _texts(judgement).items() if _shows(f"#{copy.number} {sink}", text.encode())]
+    for path in (lines, library):
+        record = Recorder(RecordOptions(str(path)))
+        assert {record(copy) for copy in copies} == {"recorded"}
+        wrong += [
+            str(file)
+            for file in [path, *path.rglob("*.yaml")]
+            if file.is_file() and _shows(file.name, file.read_bytes())
+        ]
+        for command in (["audit"], ["audit", "--json"], ["audit", "--html", "-"], ["normalize", "--raw"]):
+            run = subprocess.run(
+                [sys.executable, "-m", "toolparity", *command, "--jobs", "1", path], capture_output=True, check=False
+            )
+            assert run.stdout, run
+            wrong += [f"{command} {path.name}" for output in (run.stdout, run.stderr) if _shows(str(command), output)]
+    assert not wrong
 
 
 def test_only_excerpts_keep_line_breaks_and_other_texts_show_them() -> None:
