@@ -1,11 +1,12 @@
 """The latency that the proxy adds, and its throughput, as ratios within one run.
 
-    python -m benchmarks.proxy [--rounds N] [--streams 1,100,1000] [--pieces N] [--write]
+    python -m benchmarks.proxy [--rounds N] [--streams 1,100,1000] [--pieces N] [--pause MS] [--write]
 
 The same upstream is measured directly, behind a plain pass-through (a relay of the bytes of each connection), behind
 the proxy with and without its judge, and behind mitmproxy and LiteLLM's proxy if they are installed (see
 `benchmarks.other_proxies`). The ways take turns. Everything shares the machine, so the ratios count and the processor
-time of the passing process, which depends less on other load.
+time of the passing process, which depends less on other load. Without ``--pause``, many events arrive together, and
+pass as one piece. With it, as when models write, each passes by itself.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import contextlib
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
@@ -35,11 +37,14 @@ EVENT = (
 END = b"data: [DONE]\n\n"
 #: A way whose run takes longer, in seconds, is measured once for this number of streams.
 _SLOW_SECONDS = 15.0
+#: How long the worker processes may take for the rest of a run, in seconds.
+_PACED_REST = 2.0
 #: The longest that one run may take. Streams that have not ended then count as failed.
 _MOST_SECONDS = 60.0
 _PAGE = Path(__file__).parents[1] / "docs" / "pages" / "proxy.md"
 _BEFORE, _AFTER = "<!-- figures of python -m benchmarks.proxy --write -->\n", "<!-- end of figures -->\n"
 _HEADERS = ["streams", "way", "first event", "99 %", "added", "99 % added", "to relay", "processor", "memory", "failed"]
+_PACED_HEADERS = ["streams", "way", "processor", "to relay", "worker processes", "failed"]
 _LEGEND = (
     "first event: median and 99th percentile of the time to it. added: the same, minus that without anything between."
     " to relay: streams a second, in relation to the relay. processor: time of the process for each stream."
@@ -57,6 +62,10 @@ class Way(NamedTuple):
     def processor_seconds(self) -> float:
         """Return the time that the processes have used."""
         return sum(sum(process.cpu_times()[:2]) for process in self.processes)
+
+    def worker_seconds(self) -> float:
+        """Return the time that their child processes have used."""
+        return sum(sum(child.cpu_times()[:2]) for process in self.processes for child in process.children())
 
     def memory(self) -> int:
         """Return the resident memory in bytes."""
@@ -76,8 +85,8 @@ class Measured(NamedTuple):
         return len(self.first) / self.seconds
 
 
-async def _upstream(pieces: int) -> None:
-    """Serve streams of so many events on a free port, and print the port."""
+async def _upstream(pieces: int, pause: float) -> None:
+    """Serve streams of so many events on a free port, with a pause in seconds after each, and print the port."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
 
@@ -91,7 +100,7 @@ async def _upstream(pieces: int) -> None:
                 for _ in range(pieces):
                     writer.write(chunk)
                     await writer.drain()
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(pause)
                 writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(END), END))
                 await writer.drain()
         writer.close()
@@ -131,7 +140,8 @@ def _program(*arguments: str) -> Iterator[Way]:
 
 def _play(role: str, argument: str) -> None:
     if role == "upstream":
-        asyncio.run(_upstream(int(argument)))
+        pieces, pause = argument.split(",")
+        asyncio.run(_upstream(int(pieces), float(pause)))
     elif role == "relay":
         asyncio.run(relay(int(argument)))
     else:
@@ -177,6 +187,34 @@ async def streams_of(way: Way, concurrent: int, total: int) -> Measured:
         async with asyncio.timeout(_MOST_SECONDS):
             await asyncio.gather(*(one() for _ in range(total)))
     return Measured(first, total - len(first), time.perf_counter() - started)
+
+
+def _paced_rows(ways: dict[str, Way], concurrent: int, rounds: int) -> list[list[str]]:
+    """Measure the processor time for each stream, in relation to the relay, and that of the worker processes."""
+    used = {name: [0.0, 0.0] for name in ways}
+    failed, total = Counter[str](), rounds * concurrent
+
+    def ratio(seconds: float) -> str:
+        return f"{seconds / used['relay'][0]:.2f}"
+
+    for _ in range(rounds):
+        for name, way in ways.items():
+            start = way.processor_seconds(), way.worker_seconds()
+            failed[name] += asyncio.run(streams_of(way, concurrent, concurrent)).failed
+            time.sleep(_PACED_REST)
+            used[name][0] += way.processor_seconds() - start[0]
+            used[name][1] += way.worker_seconds() - start[1]
+    return [
+        [
+            f"{concurrent:,}",
+            name,
+            milliseconds(own / total),
+            ratio(own),
+            milliseconds(workers / total),
+            f"{failed[name]:,}",
+        ]
+        for name, (own, workers) in used.items()
+    ]
 
 
 def _rows(ways: dict[str, Way], concurrent: int, rounds: int) -> list[list[str]]:
@@ -236,6 +274,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is measured [default: %(default)s]")
     parser.add_argument("--streams", default="1,100,1000", help="concurrent streams [default: %(default)s]")
     parser.add_argument("--pieces", type=int, default=50, help="events of a stream [default: %(default)s]")
+    parser.add_argument("--pause", type=float, metavar="MS", help="milliseconds between events; processor time only")
     parser.add_argument("--write", action="store_true", help="write the table into docs/pages/proxy.md")
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -244,15 +283,18 @@ def main() -> int:
         return 0
     rows = []
     with contextlib.ExitStack() as stack:
-        upstream = stack.enter_context(_program("upstream", str(given.pieces)))
-        ways = {"direct": Way(upstream.port, [psutil.Process()])}
+        upstream = stack.enter_context(_program("upstream", f"{given.pieces},{(given.pause or 0) / 1000}"))
+        ways = {} if given.pause else {"direct": Way(upstream.port, [psutil.Process()])}
         for name in ("relay", "proxy", "proxy without judge"):
             ways[name] = stack.enter_context(_program(name, str(upstream.port)))
         for name, other in other_proxies.installed().items():
             port, processes, model = stack.enter_context(other(upstream.port))
             ways[name] = Way(port, processes, model)
         for concurrent in map(int, given.streams.split(",")):
-            rows += _rows(ways, concurrent, given.rounds)
+            rows += (_paced_rows if given.pause else _rows)(ways, concurrent, given.rounds)
+    if given.pause:
+        print(tabulate(rows, _PACED_HEADERS, disable_numparse=True, colalign=("right", "left", *["right"] * 4)))
+        return 0
     aligned = ("right", "left", *["right"] * 8)
     print(tabulate(rows, _HEADERS, disable_numparse=True, colalign=aligned))
     print(f"\n{_LEGEND}")
