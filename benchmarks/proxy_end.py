@@ -4,8 +4,8 @@
 
 Clients read plain responses and streams through `toolparity proxy --record`, until it is ended by a signal, or while
 its processes are killed or its disk is full, slow or hangs. For each ending, a row states what the clients got, what
-the file contains, and what the proxy counts. The exit code is 1 if a number does not add up. The disks need root; the
-file size limit of the process then stands in for a full one, and the others are left out.
+the file contains, and what the proxy counts. The exit code is 1 if a number does not add up. The disks need root.
+Without it, a limit of the size of files takes the place of the full one, and the others are left out.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
                                               |
                                               +----------> worker process: recording
 
-`transport` copies what passes, within bounds. `observer` gives the copies to workers (`worker`, `child`), each with a
-bounded queue. What does not fit is not judged, and is counted. No fault of this side reaches the traffic.
+`serving` is the connection of a client. `transport` copies what passes, within bounds. `observer` gives the copies to
+workers (`worker`, `child`), each with a bounded queue. What does not fit is not judged, and is counted. No fault of
+this side reaches the traffic.
 """
