@@ -1,4 +1,4 @@
-"""The audit of conversations: links exchanges in the order of the input and counts the handling of their calls."""
+"""The audit of conversations: links exchanges, in whatever order they come, and counts the handling of their calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from .codes import Recognized, Unjudged
-from .early import EarlyRequests
 from .findings import ConversationFinding
 from .handling import Handling, judge_calls
 from .history import compare
-from .linker import Linker, is_copy
+from .linker import Linker, weight
 from .links import CallPlace, Link, Node, placed_calls
 from .records import ExchangeRecord
 
@@ -53,18 +52,19 @@ class ConversationReport(Struct):
 class _Account(Struct, eq=False):
     """What is known so far about the calls of one exchange. Findings are pending, as a later request may answer.
 
-    ``continued``: the choices that a later request continues. ``copy``: the exchange was in the input before, and
-    nothing but copies continues this one.
+    ``continued``: the choices that a request continues, in so many ``branches``. ``copy``: the exchange was in the
+    input before, and nothing but copies continues this one.
     """
 
     handling: dict[CallPlace, Handling]
     findings: list[tuple[CallPlace | None, int, ConversationFinding]] = field(default_factory=list)
     continued: set[int] = field(default_factory=set)
+    branches: int = 0
     copy: bool = False
 
 
 class ConversationAudit:
-    """Audits exchanges in the order of the input, in bounded memory.
+    """Audits exchanges in bounded memory.
 
     audit = ConversationAudit()
     for place, request, response in traffic:
@@ -74,7 +74,8 @@ class ConversationAudit:
 
     def __init__(self) -> None:
         self._linker = Linker()
-        self._early = EarlyRequests()
+        self._pending: list[Node] = []
+        self._pending_weight = 0
         self._accounts: dict[int, _Account] = {}
         self._figures: dict[str, ConversationFigures] = {}
         self._findings: dict[str, list[tuple[int, int, ConversationFinding]]] = {}
@@ -83,44 +84,62 @@ class ConversationAudit:
         self._only_dropped_calls: dict[str, int] = {}
         self._number = 0
 
-    def add(self, record: ExchangeRecord) -> Link | None:
-        """Take the next exchange. Return its link to the exchange that it continues, or None."""
+    def add(self, record: ExchangeRecord) -> None:
+        """Take the next exchange."""
         self._number += 1
-        figures = self._figures.setdefault(record.wire, ConversationFigures())
-        figures.exchanges += 1
+        self._figures.setdefault(record.wire, ConversationFigures()).exchanges += 1
         if any(message.results for message in record.messages or ()):
             self._with_results.add(record.wire)
         node = self._linker.node(record, self._number)
-        original = self._linker.copied(node)
-        if original is not None and not original.children:
-            _count(figures.recognized, "recorded-twice")
-            return None
+        self._pending.append(node)
+        self._pending_weight += weight(node)
+        if self._pending_weight > self._linker.kept // 2:
+            self._judge_pending()
+
+    def _judge_pending(self) -> None:
+        """Link and judge the exchanges that were added. Nothing depends on their order but the order of the findings.
+
+        They are sorted by their content, and all are known before the first one is linked, and linked before the first
+        one is judged.
+        """
+        nodes = sorted(self._pending, key=lambda node: (len(node.chain), node.digest, node.number))
+        self._pending, self._pending_weight = [], 0
+        forgotten: list[Node] = []
+        for node in nodes:
+            forgotten += self._linker.add(node)
+            unknown: Unjudged = "not-continued" if node.record.messages is not None else "request-missing"
+            handling: dict[CallPlace, Handling] = {place: unknown for place, _ in placed_calls(node)}
+            self._accounts[node.number] = _Account(handling, copy=node.is_copy)
+        for link in [link for node in nodes if (link := self._linked(node)) is not None]:
+            self._note(link) if link.uncertain else self._judge(link)
+        self._settle(forgotten)
+
+    def _linked(self, node: Node) -> Link | None:
+        """Return the link of a request that is to be judged, or None. Count the others."""
+        figures = self._figures[node.record.wire]
         link = self._linker.link(node)
-        uncertain = link if link is not None and link.uncertain else None
-        link = None if uncertain is not None else link
-        repeated = self._linker.repeated(node)
-        copy = original is not None and _continues_copy(original, link)
-        if copy:
-            node.parent = None if link is None else link.parent
+        parent = None if link is None or link.uncertain else link.parent
+        original, repeated = self._linker.original(node), self._linker.repeated(node)
+        self._linker.take(node)
+        if original is not None and _is_same(original.parent, parent):
             _count(figures.recognized, "recorded-twice")
-        elif repeated is not None and repeated.parent is (None if link is None else link.parent):
-            node.parent = repeated.parent
+        elif repeated is not None and repeated.parent is parent:
+            self._accounts[node.number].copy = False
             _count(figures.recognized, "retried")
-        elif link is None:
-            figures.first += 1
-            self._early.add(node)
-            if uncertain is not None:
-                self._note(uncertain)
         else:
-            self._judge(link, figures)
-        unknown: Unjudged = "not-continued" if record.messages is not None else "request-missing"
-        self._accounts[node.number] = _Account({place: unknown for place, _ in placed_calls(node)}, copy=copy)
-        self._settle(self._linker.add(node))
-        self._link_early(node)
-        return link
+            self._accounts[node.number].copy = False
+            if parent is None:
+                figures.first += 1
+            else:
+                node.continues(parent)
+            return link
+        if parent is not None:
+            node.continues(parent)
+        return None
 
     def finish(self) -> ConversationReport:
         """Return the report. Call it once, after the last exchange."""
+        self._judge_pending()
         self._settle(self._linker.rest())
         for wire in self._figures.keys() - self._with_results:
             self._revoke_dropped(wire)
@@ -139,18 +158,17 @@ class ConversationAudit:
         figures.unjudged["no-results"] = dropped
         figures.clean += self._only_dropped.get(wire, 0)
 
-    def _judge(self, link: Link, figures: ConversationFigures) -> None:
-        figures.linked += 1
+    def _judge(self, link: Link) -> None:
         parent, child = link.parent, link.child
-        child.parent = parent
-        parent.children += 1
-        if parent.children == 2:
+        figures, account = self._figures[child.record.wire], self._accounts[parent.number]
+        figures.linked += 1
+        account.branches += 1
+        if account.branches == 2:
             _count(figures.recognized, "forked")
         judged = judge_calls(link, self._linker)
         findings, recognized = compare(link)
         for kind in sorted(recognized):
             _count(figures.recognized, kind)
-        account = self._accounts[parent.number]
         account.continued.add(link.choice)
         account.copy = False
         for index, handling in judged.handling.items():
@@ -176,20 +194,6 @@ class ConversationAudit:
                 account.handling[place] = "ambiguous"
         account.findings += [((link.choice, 0), link.child.number, found) for found in compare(link)[0]]
 
-    def _link_early(self, parent: Node) -> None:
-        """Link and judge requests that came before the response that they continue."""
-        for child in self._early.of(parent):
-            link = self._linker.link(child)
-            if link is None or link.parent is not parent or not link.repeats:
-                continue
-            figures = self._figures[child.record.wire]
-            figures.first -= 1
-            self._early.continued(child)
-            self._judge(link, figures)
-            for place, call in placed_calls(parent):
-                if self._early.answer(call.ids):
-                    self._accounts[parent.number].handling[place] = "answered"
-
     def _answered_late(self, link: Link) -> None:
         """Note results of calls of earlier exchanges, which revoke the finding that the call was dropped."""
         for node, place in self._linker.answered_late(link):
@@ -198,7 +202,6 @@ class ConversationAudit:
     def _settle(self, nodes: Iterable[Node]) -> None:
         """Count the calls and findings of exchanges that no later request can continue."""
         for node in nodes:
-            self._early.forget(node)
             account = self._accounts.pop(node.number)
             figures = self._figures[node.record.wire]
             for (choice, index), handling in () if account.copy else account.handling.items():
@@ -225,11 +228,9 @@ class ConversationAudit:
                 del kept[_KEPT:]
 
 
-def _continues_copy(original: Node, link: Link | None) -> bool:
-    """Return whether a copy of an exchange continues what the exchange continues, or a copy of it."""
-    if original.parent is None or link is None:
-        return original.parent is None and link is None
-    return original.parent is link.parent or is_copy(original.parent.record, link.parent.record)
+def _is_same(one: Node | None, other: Node | None) -> bool:
+    """Return whether two exchanges are the same, or copies."""
+    return one is other or (one is not None and other is not None and one.digest == other.digest)
 
 
 def _rank(handling: Handling) -> int:

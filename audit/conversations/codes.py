@@ -93,7 +93,7 @@ UNJUDGED: dict[Unjudged, str] = {
     "turn-cancelled": "a transcript, which is not the request itself, has no result for the call",
     "calls-removed": "the history keeps the response without any of its calls, as after a cancelled turn",
     "stored-history": "the provider stores the history, and the request shows only a part of it",
-    "no-results": "no request of the wire has a result: the log holds results in another form, such as text",
+    "no-results": "no request of the wire or of the conversation has a result: it may have another form, such as text",
     "ids-replaced": "the ids in the history are not those of the response: scrubbed, or of another run",
     "ambiguous": "the history has other calls, and no drawn id or signature shows that it continues this response",
     "other-choice": "the response has several choices, and the conversation continued with another one",

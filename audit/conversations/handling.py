@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from toolparity.normalizer.wires.registry import spec
 
+from .call_ids import is_drawn
 from .codes import Unjudged
 from .findings import ConversationFinding, finding
 from .linker import Linker
@@ -160,29 +161,59 @@ def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> U
         return "ambiguous"
     if any(call.results for call in calls) or not calls:
         return None
-    if not following:
+    if not following and not _is_sent(link):
         return "not-continued"
     if link.position >= 0 and not any(call.kept for call in calls):
         return "calls-removed"
     if link.child.record.stored and not any(message.results for message in following):
         return "stored-history"
+    if following and following[0].role == "user" and not _has_results(link):
+        return "no-results"  # the text can be the result
     return None
+
+
+def _is_sent(link: Link) -> bool:
+    """Return whether a request that ends with the calls was sent so, and is not the response with its own history."""
+    child = link.child
+    contents = {choice.content for choice in child.choices}
+    return (
+        link.proven
+        and child.record.finished
+        and bool(contents)
+        and link.parent.choices[link.choice].content not in contents
+    )
+
+
+def _has_results(link: Link) -> bool:
+    """Return whether the conversation has results. Only a proven link shows that two requests are of one."""
+    messages = link.child.record.messages or ()
+    return any(message.results for message in messages) or (link.proven and link.parent.thread.results)
 
 
 def _has_other_ids(link: Link, linker: Linker, calls: list[_Call], surplus: list[ResultRecord]) -> bool:
     """Return whether a round has a result for each call, all under ids that no call has: a tool has converted the log.
 
-    A provider that compares ids would have refused the request.
+    A provider that compares ids would have refused the request. The log is not converted if another result of the
+    conversation has the id of its call, or if the application made the ids up: they are neither drawn nor derived.
     """
     response = link.response
     if response is None or link.position < 0 or not calls or len(surplus) != len(calls):
         return False
     if any(call.made.id == FUNCTION_CALL for call in calls):  # its result names the function
         return False
+    if link.proven and (
+        link.parent.thread.matched or all(_is_made_up(result.call_id, link, calls) for result in surplus)
+    ):
+        return False
     known = _earlier_ids(link) | set(response.server_calls)
     return not any(call.results for call in calls) and not any(
         result.call_id in known or linker.known_call(result.call_id) is not None for result in surplus
     )
+
+
+def _is_made_up(id: str, link: Link, calls: list[_Call]) -> bool:
+    ids = {*link.names, *(id for call in calls for id in (*call.made.ids, call.made.name))}
+    return bool(id) and not is_drawn(id) and not any(id in other or other in id for other in ids)
 
 
 def _judge_surplus(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
@@ -13,10 +13,22 @@ from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
 CallPlace = tuple[int, int]
 
 
+class Thread(Struct, eq=False):
+    """What is known of a conversation. ``results``: one of its requests has results. ``matched``: one of them names a
+    call of its request. ``merged``: the thread that has become the same.
+    """
+
+    results: bool = False
+    matched: bool = False
+    merged: Thread | None = None
+
+
 class Node(Struct, eq=False):
-    """An exchange that later requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
+    """An exchange that other requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
     those of its record. ``endings``: fingerprints of the messages with each choice. ``ids``: those of the calls.
-    ``parent``: the exchange that it continues.
+    ``drawn``: those that look drawn. ``digest``: the fingerprint of its record without its place. ``order``: its
+    position among the exchanges that the linker knows. ``is_copy``: an equal exchange was added before. ``parent``: the
+    exchange that it continues.
     """
 
     record: ExchangeRecord
@@ -25,8 +37,31 @@ class Node(Struct, eq=False):
     choices: tuple[MessageRecord, ...]
     endings: list[int]
     ids: set[str]
+    drawn: set[str]
+    digest: int
+    order: int = 0
+    is_copy: bool = False
     parent: Node | None = None
     children: int = 0
+    own_thread: Thread = field(default_factory=Thread)
+
+    @property
+    def thread(self) -> Thread:
+        """What is known of the conversation."""
+        thread = self.own_thread
+        while thread.merged is not None:
+            thread = thread.merged
+        self.own_thread = thread
+        return thread
+
+    def continues(self, parent: Node) -> None:
+        """Note that this exchange continues another one."""
+        self.parent = parent
+        parent.children += 1
+        one, other = self.thread, parent.thread
+        if one is not other:
+            other.results, other.matched = one.results or other.results, one.matched or other.matched
+            one.merged = other
 
 
 class Link(Struct, eq=False):
@@ -90,15 +125,6 @@ class Link(Struct, eq=False):
         )
         results = (replace(result, call_id=names.get(result.call_id, result.call_id)) for result in message.results)
         return replace(message, calls=tuple(calls), results=tuple(results))
-
-    @property
-    def repeats(self) -> bool:
-        """Whether the request has the messages of the earlier one, and after them calls of the response."""
-        made = {call.content for call in self.response.calls} if self.response is not None else set()
-        kept = self.kept
-        return self.shared == len(self.parent.chain) and (
-            kept is None or not kept.calls or any(call.content in made for call in kept.calls)
-        )
 
     @property
     def changes_wire(self) -> bool:

@@ -1,7 +1,7 @@
 """Records: what the audit keeps of an exchange to compare it with the later ones.
 
 A record holds fingerprints and short excerpts instead of content. It is small, can be pickled, and is made from one
-exchange alone, so that records can be made in other processes and linked in the order of the input.
+exchange alone, so that records can be made in other processes and linked in one.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ class LiveConversations:
             self._judge(link, linked)
         elif repeated is not None:
             node.parent = repeated.parent
+        self._linker.take(node)
         linked.lines = list(_lines(record, -1 if link is None else link.position))
         self._conversations[number] = linked.conversation
         for forgotten in self._linker.add(node):
@@ -71,8 +72,7 @@ class LiveConversations:
 
     def _judge(self, link: Link, linked: LinkedExchange) -> None:
         parent = link.parent.number
-        link.child.parent = link.parent
-        link.parent.children += 1
+        link.child.continues(link.parent)
         judged = judge_calls(link, self._linker)
         answered = [
             (parent, (link.choice, index)) for index, handling in judged.handling.items() if handling == "answered"

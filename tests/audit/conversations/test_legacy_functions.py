@@ -36,7 +36,8 @@ def test_a_call_is_judged() -> None:
     for following, expected in (
         ([made, answer], []),
         ([made, answer, OTHER], []),
-        ([made, OTHER], ["dropped-in-fact"]),
+        ([made, *ANSWER, OTHER], ["dropped-in-fact"]),
+        ([made, OTHER], []),  # the text can be the result
         ([made, answer, answer], ["answered-twice"]),
         ([made, result(name="other")], ["unknown-call-answered"]),
         ([turn(city="Porto"), answer], ["calls-differ"]),
@@ -62,7 +63,7 @@ def test_each_round_is_judged_alone_and_a_call_that_repeats_itself_is_reported()
 
 def test_conversations_with_the_same_call_are_kept_apart() -> None:
     questions: list[Body] = [{"role": "user", "content": f"Is it dry in town {number}?"} for number in range(12)]
-    ends = [ended(q, turn(city="Faro"), OTHER if n == 3 else result()) for n, q in enumerate(questions)]
+    ends = [ended(q, turn(city="Faro"), ANSWER[0] if n == 3 else result()) for n, q in enumerate(questions)]
     report = audited(CHAT.wire, *(called([q], city="Faro") for q in questions), *ends)
     assert [(f.code, f.response_place) for f in report.findings] == [("dropped-in-fact", "3")]
     assert report.wires[CHAT.wire].answered == 11
