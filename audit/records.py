@@ -46,7 +46,7 @@ def is_preceded(request: Request, body: Any, wire: Wire) -> bool:
         or not isinstance(last[1], User)
     ):
         return False
-    messages = body["messages"]
-    turn = max(index for index, message in enumerate(messages) if message.get("role") == "assistant" or not index)
     paths = [violation.path for violation in check_request(body, wire) if violation.rule == "results-first"]
+    messages = body["messages"] if paths and isinstance(body, dict) else []
+    turn = max((index for index, message in enumerate(messages) if message.get("role") == "assistant"), default=0)
     return any(path.startswith(f"messages[{index}]") for path in paths for index in range(turn, len(messages)))

@@ -121,21 +121,19 @@ class ConversationAudit:
         parent = None if link is None or link.uncertain else link.parent
         original, repeated = self._linker.original(node), self._linker.repeated(node)
         self._linker.take(node)
-        if original is not None and _is_same(original.parent, parent):
+        if link is not None and parent is not None:
+            node.continues(parent, proven=link.proven)
+        drawn = node.is_copy or (parent is not None and parent.is_copy)
+        if original is not None and drawn and _is_same(original.parent, parent):
+            node.is_copy = self._accounts[node.number].copy = True
             _count(figures.recognized, "recorded-twice")
-        elif repeated is not None and repeated.parent is parent:
-            self._accounts[node.number].copy = False
+            return None
+        self._accounts[node.number].copy = False
+        if repeated is not None and repeated.parent is parent:
             _count(figures.recognized, "retried")
-        else:
-            self._accounts[node.number].copy = False
-            if parent is None:
-                figures.first += 1
-            else:
-                node.continues(parent)
-            return link
-        if parent is not None:
-            node.continues(parent)
-        return None
+            return None
+        figures.first += parent is None
+        return link
 
     def finish(self) -> ConversationReport:
         """Return the report. Call it once, after the last exchange."""
@@ -217,11 +215,16 @@ class ConversationAudit:
                     _count(figures.unjudged, "other-choice")
                 else:
                     _count(figures.unjudged, handling)
-            for order, (place, number, found) in enumerate(account.findings):
+            seen: set[tuple[CallPlace, str]] = set()  # a history keeps what was done to a call
+            for order, (place, number, found) in enumerate(sorted(account.findings, key=lambda finding: finding[1])):
+                if place is not None and (place, found.code) in seen:
+                    continue
                 if found.code == "dropped-in-fact" and place is not None and account.handling[place] == "answered":
                     continue
                 if found.code == "calls-differ" and place is not None and place[0] in account.continued:
                     continue
+                if place is not None:
+                    seen.add((place, found.code))
                 _count(figures.findings, found.code)
                 kept = self._findings.setdefault(found.code, [])
                 insort(kept, (number, order, found), key=lambda entry: entry[:2])

@@ -27,7 +27,7 @@ _UUID = re.compile(
 _TIME = re.compile(r"(?<!\d)(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])T?(?:\d{4,9}Z?)?|1[5-9]\d{8,17})")
 _SEGMENTS = re.compile(r"[A-Za-z0-9]{8,}")
 _CHANGES = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-_LONG = 14
+_LONG = 12
 #: A number that counts the calls of a response.
 _COUNTER = re.compile(r"(?<=[A-Za-z0-9])[-_:.]\d{1,4}$")
 

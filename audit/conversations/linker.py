@@ -71,8 +71,11 @@ class Linker:
         node = Node(record, number, chain, choices, endings, ids_of(made), drawn, _digest(record))
         thread, known = node.own_thread, set[str]()
         for message in record.messages or ():
-            known |= ids_of(message.calls)
-            if message.results:
+            if message.calls:
+                ids = ids_of(message.calls)
+                node.repeated |= ids & (known | drawn)
+                known |= ids
+            elif message.results:
                 thread.results = True
                 thread.matched = thread.matched or any(result.call_id in known for result in message.results)
         return node
@@ -116,8 +119,9 @@ class Linker:
         return self._taken.get(_request(child)) if child.chain else None
 
     def original(self, node: Node) -> Node | None:
-        """Return the equal exchange that was added before, if the provider drew an id: of the response or a call."""
-        return self._by_digest.get(node.digest) if node.is_copy else None
+        """Return the equal exchange that was added before, or None."""
+        original = self._by_digest.get(node.digest)
+        return None if original is node else original
 
     def proves(self, key: str | int) -> bool:
         """Return whether an id that looks drawn, or a signature, is in one response only, as far as is known."""
@@ -452,19 +456,16 @@ def _digest(record: ExchangeRecord) -> int:
     return fingerprints.of_bytes(json_codec.encode(replace(record, place="")))
 
 
-def _evidence(node: Node) -> Iterator[tuple[str | int, int]]:
+def _evidence(node: Node) -> Iterator[tuple[str | int, int | None]]:
     """Yield what can prove a link to a response, and from where it comes. Equal responses to equal requests count once.
 
-    An id that is already in the request comes from another response as well.
+    An id that is in the request before, or twice in it, comes from several responses.
     """
     for number, choice in enumerate(node.choices):
         origin = node.endings[number] if node.endings else choice.content
         yield from ((key, origin) for key in {stem(id) for id in ids_of(choice.calls) & node.drawn})
         yield from ((key, origin) for key in set(choice.seals))
-    if node.drawn:
-        for message in node.record.messages or ():
-            for id in node.drawn.intersection(ids_of(message.calls)):
-                yield stem(id), 0
+    yield from ((stem(id), None) for id in node.repeated)
 
 
 def _turn(question: int | None, message: MessageRecord) -> _Turn:

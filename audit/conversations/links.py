@@ -26,9 +26,9 @@ class Thread(Struct, eq=False):
 class Node(Struct, eq=False):
     """An exchange that other requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
     those of its record. ``endings``: fingerprints of the messages with each choice. ``ids``: those of the calls.
-    ``drawn``: those that look drawn. ``digest``: the fingerprint of its record without its place. ``order``: its
-    position among the exchanges that the linker knows. ``is_copy``: an equal exchange was added before. ``parent``: the
-    exchange that it continues.
+    ``drawn``: those that look drawn. ``repeated``: ids that are in more than one response. ``digest``: the fingerprint
+    of its record without its place. ``order``: its position among the exchanges that the linker knows. ``is_copy``: an
+    equal exchange was added before, and the provider drew an id in it. ``parent``: the exchange that it continues.
     """
 
     record: ExchangeRecord
@@ -43,6 +43,7 @@ class Node(Struct, eq=False):
     is_copy: bool = False
     parent: Node | None = None
     children: int = 0
+    repeated: set[str] = field(default_factory=set)
     own_thread: Thread = field(default_factory=Thread)
 
     @property
@@ -54,12 +55,12 @@ class Node(Struct, eq=False):
         self.own_thread = thread
         return thread
 
-    def continues(self, parent: Node) -> None:
-        """Note that this exchange continues another one."""
+    def continues(self, parent: Node, *, proven: bool) -> None:
+        """Note that this exchange continues another one. Only a proven link shows that the conversation is the same."""
         self.parent = parent
         parent.children += 1
         one, other = self.thread, parent.thread
-        if one is not other:
+        if proven and one is not other:
             other.results, other.matched = one.results or other.results, one.matched or other.matched
             one.merged = other
 

@@ -72,7 +72,7 @@ class LiveConversations:
 
     def _judge(self, link: Link, linked: LinkedExchange) -> None:
         parent = link.parent.number
-        link.child.continues(link.parent)
+        link.child.continues(link.parent, proven=link.proven)
         judged = judge_calls(link, self._linker)
         answered = [
             (parent, (link.choice, index)) for index, handling in judged.handling.items() if handling == "answered"

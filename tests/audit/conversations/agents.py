@@ -78,39 +78,63 @@ Traffic = list[tuple[Any, Response]]
 Edit = Callable[[ChatBody, Response], bool]
 
 
-def drop_call(body: ChatBody, response: Response) -> bool:
-    for calls, number in reversed(body.calls()[1:]):
-        del calls[number]
-    return drop_results(body, response)
+def drop(which: slice, *, call: bool = False, text: str = "") -> Edit:
+    """Leave out results, with their calls or not. ``text``: what the user says instead."""
+
+    def edit(body: ChatBody, response: Response) -> bool:
+        if text:
+            body.insert_user(text)
+        for items, number in reversed(body.calls()[which] if call else []):
+            del items[number]
+        for items, number in reversed(body.results()[which]):
+            del items[number]
+        return True
+
+    return edit
 
 
-def drop_results(body: ChatBody, response: Response) -> bool:
-    for results, number in reversed(body.results()[1:]):
-        del results[number]
-    return True
+drop_call, drop_results = drop(slice(1, None), call=True), drop(slice(1, None))
 
 
-def repeat_result(body: ChatBody, response: Response) -> bool:
-    results, number = body.results()[-1]
-    results.insert(number, copy.deepcopy(results[number]))
-    return True
+def repeat(which: slice, times: int = 1) -> Edit:
+    """Send results again."""
+
+    def edit(body: ChatBody, response: Response) -> bool:
+        for results, number in reversed(body.results()[which]):
+            for _ in range(times):
+                results.insert(number, copy.deepcopy(results[number]))
+        return True
+
+    return edit
 
 
-def use_other_id(body: ChatBody, response: Response) -> bool:
-    """Send the last result under the id of the first call."""
-    body.set_result_id(body.results()[-1], body.call_id(body.calls()[0]))
-    return True
+def use_ids(first: int, *ids: str) -> Edit:
+    """Send results, from a position on, under these ids: ``{0}`` is that of the first call."""
+
+    def edit(body: ChatBody, response: Response) -> bool:
+        made = [body.call_id(call) for call in body.calls()] if "{" in "".join(ids) else []
+        for result, id in zip(body.results()[first:], ids, strict=True):
+            body.set_result_id(result, id.format(*made))
+        return True
+
+    return edit
 
 
-def use_unknown_id(body: ChatBody, response: Response) -> bool:
-    """Send the last result under an id that no call has."""
-    body.set_result_id(body.results()[-1], "call_unknown")
-    return True
+use_other_id = use_ids(-1, "{0}")
 
 
-def alter_arguments(body: ChatBody, response: Response) -> bool:
-    body.set_arguments(body.calls()[0], "Madrid")
-    return True
+def alter(which: slice) -> Edit:
+    """Send calls back with other arguments."""
+
+    def edit(body: ChatBody, response: Response) -> bool:
+        for call in body.calls()[which]:
+            body.set_arguments(call, "Madrid")
+        return True
+
+    return edit
+
+
+alter_arguments = alter(slice(1))
 
 
 def answer_server_call(body: ChatBody, response: Response) -> bool:
@@ -147,28 +171,23 @@ def change_nothing(body: ChatBody, response: Response) -> bool:
     return True
 
 
-def play(
+def replay(
     servers: Servers, surface: Surface, script: Script, *, stream: bool, edit: Edit = change_nothing, round: int = 1
 ) -> Traffic:
     """Play a script with one defect, which edits the request of a round and stays in the later ones.
 
-    Return an empty list if the wire cannot carry the defect.
+    The provider is played once, without the defect. Return an empty list if the wire cannot carry the defect.
     """
-    with Caller(surface, Link(servers.base(surface), "any", secure=False), stream) as caller:
-        return _played(lambda body: caller.send(body).response, surface, script, stream, edit, round)
-
-
-def replay(
-    servers: Servers, surface: Surface, script: Script, *, stream: bool, edit: Edit = change_nothing, round: int = 1
-) -> Traffic:
-    """Return what `play` returns, with the responses that an agent without a defect got: it is played only once."""
     responses = iter(copy.deepcopy(_responses(servers, surface.name, script.id, stream)))
     return _played(lambda _: next(responses), surface, script, stream, edit, round)
 
 
 @cache
 def _responses(servers: Servers, surface: str, script: str, stream: bool) -> list[Response]:
-    return [response for _, response in play(servers, SURFACES[surface], SCRIPTS[script], stream=stream)]
+    where = SURFACES[surface]
+    with Caller(where, Link(servers.base(where), "any", secure=False), stream) as caller:
+        played = _played(lambda body: caller.send(body).response, where, SCRIPTS[script], stream, change_nothing, 1)
+        return [response for _, response in played]
 
 
 def _played(

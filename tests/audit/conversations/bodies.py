@@ -223,6 +223,10 @@ class XaiBody(ChatBody):
         found = range(first, len(self.messages))
         return [(self.messages, n) for n in found if self.messages[n].role == chat_pb2.ROLE_TOOL]
 
+    def insert_user(self, text: str) -> None:
+        messages, first = self.results()[0]
+        messages.insert(first, chat_pb2.Message(role=chat_pb2.ROLE_USER, content=[chat_pb2.Content(text=text)]))
+
     def set_question(self, text: str) -> None:
         next(m for m in self.messages if m.role == chat_pb2.ROLE_USER).content[0].text = text
 

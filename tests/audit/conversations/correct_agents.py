@@ -1,8 +1,9 @@
 """Random logs of agents that make no mistake: no audit may accuse them.
 
 Agents ask few questions, and models make few different calls, so that conversations resemble each other. Ids of calls
-are drawn, counted in a conversation or in a response, or missing. Agents trim histories, retry, and continue an answer
-twice. Logs are interleaved, sampled and shuffled, and tools that convert logs write other ids into them.
+are drawn, or counted, named, or made from a date or the content, or missing. Agents trim histories, retry, and continue
+an answer twice. Logs are interleaved, sampled and shuffled, and tools that convert logs, or some conversations in them,
+write other ids into them, or results as text.
 
     python -m tests.audit.conversations.correct_agents 100000
 
@@ -16,6 +17,7 @@ import sys
 from functools import cache
 from random import Random
 from typing import Any, Literal
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec.structs import replace
 
@@ -29,11 +31,20 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.calls import is_synthetic
 from toolparity.normalizer.wires.registry import WIRES
 
-Ids = Literal["drawn", "counted in a conversation", "counted in a response", "missing"]
+Ids = Literal["drawn", "counted in a conversation", "counted in a response", "named", "dated", "of content", "missing"]
+#: The formats of ids. Counted ids begin again with each conversation or response; a test server has constant ones.
+_FORMATS: dict[Ids, tuple[str, ...]] = {
+    "drawn": ("call_{drawn}{number}zZ", "call_{drawn}aB9{drawn:.6}", "toolu_{drawn}aB9{drawn:.6}"),
+    "counted in a conversation": ("call_{number}", "chatcmpl-tool-1730000001{number:03}"),
+    "counted in a response": ("call_{number}", "call_abc123def456_{number}"),
+    "named": ("functions.base64decode:{number}",),
+    "dated": ("call_20251015_{number}", "call_20251015T010203Z{number}"),
+    "of content": ("{content}",),
+}
 #: What a tool that converts logs does with the ids of calls in histories. "results": only those of results.
 Conversion = Literal["", "calls", "results", "empty", "text"]
 #: What is done with the logs, by their seeds. Most are not converted.
-_CONVERSIONS: tuple[Conversion, ...] = ("", "", "", "", "", "calls", "results", "empty", "text")
+_CONVERSIONS: tuple[Conversion, ...] = ("", "", "", "", "calls", "results", "empty", "text", "text")
 #: The wires whose calls can lack ids.
 WITHOUT_IDS = ("google.gemini", "ollama.chat")
 
@@ -42,13 +53,18 @@ _CITIES = ("Faro", "Porto", "Braga")
 _RESULTS = ("dry", "wet")
 
 
+#: The messages of a request, the response, and what a tool did with the ids.
+_Sent = tuple[list[Message], Response, Conversion]
+
+
 class _Agent:
-    """Plays one conversation, and keeps its exchanges: the messages that were sent, and the response."""
+    """Plays one conversation, and keeps its exchanges."""
 
     def __init__(self, log: CorrectLog, random: Random) -> None:
         self._log, self._random = log, random
         self._counted = 0
-        self.exchanges: list[tuple[list[Message], Response]] = []
+        self._conversion = log.conversion if not log.mixed or random.random() < 0.5 else ""
+        self.exchanges: list[_Sent] = []
 
     def play(self) -> None:
         random = self._random
@@ -88,7 +104,7 @@ class _Agent:
         response = self._log.answer(self._random, [self._random.choice(_CITIES) for _ in range(calls)], self._counted)
         if self._log.ids != "counted in a response":
             self._counted += calls
-        self.exchanges.append((messages, response))
+        self.exchanges.append((messages, response, self._conversion))
         return response
 
 
@@ -104,11 +120,12 @@ class CorrectLog:
         random = Random(seed)
         chosen: list[Wire] = [*WIRES]
         self.wire: Wire = random.choice(chosen) if wire is None else wire
-        kinds: list[Ids] = ["drawn", "counted in a conversation", "counted in a response"]
+        kinds: list[Ids] = ["drawn", "drawn", *_FORMATS]
         if self.wire in WITHOUT_IDS:
             kinds += ["missing", "missing"]
         self.ids: Ids = random.choice(kinds) if ids is None else ids
-        self.conversion = conversion
+        self.conversion, self.mixed = conversion, random.random() < 0.5
+        self._format = random.choice(_FORMATS.get(self.ids, ("",)))
         self.thinks = random.random() < 0.4
         self.left_out = self.wire == "ollama.chat" and random.random() < 0.5
         self.trims, self.retries, self.forks = (random.choice((0, 0, 0.3)) for _ in range(3))
@@ -126,12 +143,15 @@ class CorrectLog:
         for block in choice.blocks:
             if isinstance(block, ToolCall):
                 number = counted + sum(isinstance(b, ToolCall) for b in blocks)
-                id = f"call_{number}" if self.ids.startswith("counted") else f"call_{drawn}{number}zZ"
+                content = uuid5(NAMESPACE_URL, f"{block.arguments_text} {number - counted}")
+                unique = f"{drawn}{number}" if "number" not in self._format else drawn
+                id = self._format.format(number=number, drawn=unique, content=content)
                 if is_synthetic(block.id):
                     id = f"call_{drawn[:8]}{block.id[13:]}"
                 extra = {k: f"{drawn}{v}" if k == "thoughtSignature" else v for k, v in block.extra.items()}
                 wire_id = block.wire_id and f"fc_{drawn}{number}"
-                blocks.append(replace(block, id=id, wire_id=wire_id, extra=extra))
+                name = "base64decode" if self.ids == "named" else block.name
+                blocks.append(replace(block, id=id, name=name, wire_id=wire_id, extra=extra))
             elif isinstance(block, Reasoning):
                 seals = {k: f"{drawn}{v}" for k in ("signature", "encrypted") if (v := getattr(block, k))}
                 blocks.append(replace(block, **seals))
@@ -140,15 +160,17 @@ class CorrectLog:
         response_id = None if self.wire == "ollama.chat" else f"response-{drawn}"
         return replace(made, id=response_id, choices=[replace(choice, blocks=blocks)])
 
-    def _record(self, number: int, messages: list[Message], response: Response) -> ExchangeRecord:
+    def _record(
+        self, number: int, messages: list[Message], response: Response, conversion: Conversion
+    ) -> ExchangeRecord:
         request = Request(self.wire, "m", messages)
         body = write_request(request, self.wire).body
-        if self.ids != "counted in a response":  # the writer would give different ids to equal ones
+        if self.ids not in ("counted in a response", "of content"):  # the writer would give different ids to equal ones
             request = read_request(body, self.wire)
         if self.left_out:
             request = read_request(json.loads(json.dumps(body), object_hook=_without_id), self.wire)
-        if self.conversion:
-            request = replace(request, messages=[_converted(m, self.conversion) for m in request.messages])
+        if conversion:
+            request = replace(request, messages=[_converted(m, conversion) for m in request.messages])
         return record(f"log:{number}", self.wire, request, response)
 
 
@@ -171,10 +193,10 @@ def _converted(message: Message, conversion: Conversion) -> Message:
     return message
 
 
-def _interleaved(agents: list[_Agent], random: Random) -> list[tuple[list[Message], Response]]:
+def _interleaved(agents: list[_Agent], random: Random) -> list[_Sent]:
     """Return the exchanges as a log has them: in turns, or one agent after another, as a sample, or shuffled."""
     left = [list(agent.exchanges) for agent in agents]
-    log: list[tuple[list[Message], Response]] = []
+    log: list[_Sent] = []
     while left := [one for one in left if one]:
         log.append(random.choice(left).pop(0))
     if random.random() < 0.5:

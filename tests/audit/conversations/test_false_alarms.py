@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from toolparity import normalize
+from toolparity.audit.conversations.call_ids import is_drawn
 from toolparity.audit.records import is_preceded
 from toolparity.conversations import ConversationAudit, ConversationReport, record
 from toolparity.normalizer.model import Wire
@@ -84,3 +85,10 @@ def test_a_message_with_content_before_results_is_not_reported_again_in_later_ro
     for messages, expected in (([USER, turn, early], True), ([USER, turn, early, turn, right], False)):
         body = {"model": "m", "messages": messages}
         assert is_preceded(read_request(body, "anthropic.messages"), body, "anthropic.messages") is expected
+
+
+def test_ids_that_only_look_drawn_prove_nothing() -> None:
+    drawn = "toolu_01A09q90qw90lq917835lq9 call_BjOwGgWvcqqtxtVBYWjhPRfu call_93815472 weather_4pv2zz9xez6x"
+    other = "call_0 call_abc123 call_12345678 call_20251015 call_1730000001234 886313e1-3b8a-5372-9b90-0c9aee199e5d"
+    assert [is_drawn(id) for id in f"{drawn} {other}".split()] == [True] * 4 + [False] * 6
+    assert not is_drawn("functions.base64decode:0", "base64decode")

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.audit.conversations import agents
-from tests.audit.conversations.agents import PARALLEL, audited, replay, surfaces
+from tests.audit.conversations.agents import PARALLEL, surfaces
 from tests.audit.conversations.test_correct import Exchanges, audit, read, with_call_ids, with_calls, with_messages
-from tests.audit.conversations.test_defects import LACKING
 from toolparity.audit.conversations import ConversationAudit, ConversationReport, record
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.surfaces import SURFACES
@@ -34,19 +32,6 @@ def test_no_order_of_the_log_accuses_a_correct_agent(servers: Servers) -> None:
         for order in permutations(exchanges):
             figures = audit(list(order))
             assert (figures.answered, figures.first, figures.linked) == (5, 1, 3), name
-
-
-def test_a_defect_is_found_in_a_log_with_the_newest_exchange_first(servers: Servers) -> None:
-    for edit, code, count in (
-        (agents.drop_call, "dropped-in-fact", 2),
-        (agents.use_other_id, "answered-under-another-id", 1),
-        (agents.alter_arguments, "arguments-altered", 1),
-    ):
-        for name in surfaces(PARALLEL):
-            if name not in LACKING.get(code, ()):
-                surface = SURFACES[name]
-                report = audited(surface, replay(servers, surface, PARALLEL, stream=False, edit=edit)[::-1])
-                assert report.wires[surface.wire].findings == {code: count}, name
 
 
 def test_ids_that_the_application_counts_prove_no_link_in_any_order(servers: Servers) -> None:
