@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from toolparity.cassettes.sources import Exchange
+from toolparity.cassettes.sources import WEBSOCKET, Exchange
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from toolparity.normalizer.findings import Code, Finding
@@ -37,11 +37,16 @@ CODES: dict[str, Code] = {
         "The response in the log has more calls than were read.",
         "Pass the bodies as they were sent, or report the form of the log.",
     ),
+    "session-unread": Code(
+        "error",
+        "The messages of a WebSocket session are not read or judged.",
+        "Nothing; no wire for them exists yet. The application can use the HTTP interface instead.",
+    ),
     "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report the error with the exchange."),
 }
 
-#: The codes of exchanges of which something was not read although their wire is known: bad input or an internal error.
-FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault", "calls-unread"))
+#: The codes of exchanges with a model of which something was not read: bad input, a session, or an internal error.
+FAULTS = frozenset(("malformed-body", "missing-extra", "decoder-fault", "calls-unread", "session-unread"))
 
 
 class DecodedExchange(Struct):
@@ -58,7 +63,7 @@ class DecodedExchange(Struct):
 
     @property
     def faulty(self) -> bool:
-        """Whether the exchange, or a call in it, could not be read although the wire is known."""
+        """Whether the exchange, or a call in it, could not be read although the exchange is one with a model."""
         return any(f.code in FAULTS for f in self.findings)
 
 
@@ -94,6 +99,8 @@ class ExchangeLine(Struct):
 def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
+    if wire == WEBSOCKET:
+        return _nothing(wire, "session-unread", "a WebSocket session is not judged")
     if wire is None and exchange.calls:
         what = f"the response has {exchange.calls} calls, but its wire cannot be detected: pass it with --wire"
         return _nothing(wire, "calls-unread", what)

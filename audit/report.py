@@ -80,8 +80,10 @@ def _counted(count: int, what: str) -> str:
 
 def _headline(audit: Audit) -> str:
     text = f"{_counted(audit.audited, 'exchange')} on {_counted(len(audit.wires), 'wire')}"
-    if audit.unknown:
-        text += f", {sum(audit.unknown.values()):,} of wires not yet known"
+    if audit.sessions:
+        text += f", {_counted(audit.sessions, 'WebSocket session')} not judged"
+    if unknown := sum(audit.unknown.values()) - audit.sessions:
+        text += f", {unknown:,} of wires not yet known"
     if audit.skipped:
         text += f", {audit.skipped:,} {'file' if audit.skipped == 1 else 'files'} without traffic skipped"
     if audit.problems:

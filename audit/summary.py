@@ -11,7 +11,7 @@ import re
 
 from msgspec import Struct, field
 
-from toolparity.cassettes.sources import Exchange, FilePart, PartReader, Problem
+from toolparity.cassettes.sources import WEBSOCKET, Exchange, FilePart, PartReader, Problem
 from toolparity.normalizer.findings import CODES as FINDINGS
 from toolparity.normalizer.findings import Code, Finding, Severity
 from toolparity.normalizer.model import Policy
@@ -140,15 +140,20 @@ class Audit(Struct):
 
     def found(self, code_or_severity: str) -> int:
         """Return how many findings have this code, or this severity or a higher one."""
-        unknown = sum(self.unknown.values())
+        undecoded = {"unknown-wire": sum(self.unknown.values()) - self.sessions, "session-unread": self.sessions}
         if code_or_severity not in SEVERITIES:
             total = sum(self.findings_of(wire).get(code_or_severity, 0) for wire in self.wires)
-            return total + unknown * (code_or_severity == "unknown-wire")
+            return total + undecoded.get(code_or_severity, 0)
         high = SEVERITIES[SEVERITIES.index(code_or_severity) :]
         total = sum(figures.severities.get(severity, 0) for figures in self.wires.values() for severity in high)
         for figures in self.conversations.wires.values():
             total += sum(n for code, n in figures.findings.items() if ALL_CODES[code].severity in high)
-        return total + unknown * (ALL_CODES["unknown-wire"].severity in high)
+        return total + sum(count for code, count in undecoded.items() if ALL_CODES[code].severity in high)
+
+    @property
+    def sessions(self) -> int:
+        """The number of WebSocket sessions, which are not judged."""
+        return self.unknown.get(WEBSOCKET, 0)
 
     @property
     def audited(self) -> int:

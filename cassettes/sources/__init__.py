@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 from .files import size_of
 from .formats import FORMATS, SUFFIXES
-from .model import Exchange, FilePart, Problem, ReadItem
+from .model import WEBSOCKET, Exchange, FilePart, Problem, ReadItem
 from .parts import Numbering, PartReader, moved
 from .splitting import split_files
 
@@ -51,6 +51,7 @@ def disk_size(paths: Iterable[str]) -> int:
 __all__ = [
     "FORMATS",
     "SUFFIXES",
+    "WEBSOCKET",
     "Exchange",
     "FilePart",
     "Numbering",

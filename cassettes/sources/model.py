@@ -6,6 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+#: The wire of a WebSocket session that `toolparity proxy` recorded. Its messages are not read.
+WEBSOCKET = "websocket"
+
 
 class Exchange(Struct, kw_only=True):
     """One request and its response as on the wire, not decoded yet.

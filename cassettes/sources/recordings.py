@@ -3,7 +3,8 @@
     {"id", "provider", "wire", "model", "stream", "status", "content_type", "request", "body" | "frames", …}
 
 ``body`` is JSON or text (with ``body_encoding`` "base64" if binary); ``frames`` are base64 messages (xai.grpc). A line
-can also be a request with its response (`pairs`), or a single response body.
+can also be a request with its response (`pairs`), a single response body, or a WebSocket session that
+`toolparity proxy` recorded, which is not read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .bodies import from_base64
 from .call_count import calls_in
 from .entries import by, problem_of, skipped
 from .http import is_stream, single_body, wire_of
-from .model import Exchange, ReadItem
+from .model import WEBSOCKET, Exchange, ReadItem
 from .request_response_rows import by_content
 
 _RECORDING = ("recording",)
@@ -225,13 +226,13 @@ def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None
         frames = [from_base64(frame) for frame in row.frames]
         # the status of a failed call
         body = None if row.body is None else row.body.encode("utf-8", "surrogatepass")
-    elif row.body is None:
+    elif row.body is None and row.wire != WEBSOCKET:
         raise UnreadableSource("not a recording: neither body nor frames, nor request and response")
     elif row.body_encoding == "base64":
         body = from_base64(row.body)
     elif row.body_encoding:
         raise UnreadableSource(f"unknown body_encoding: {row.body_encoding!r}", hint="use base64, or omit it")
-    else:
+    elif row.body is not None:
         body = row.body.encode("utf-8", "surrogatepass")
     provenance = {"fidelity": row.fidelity, "authenticity": row.authenticity, "source": row.source}
     stream = row.stream
