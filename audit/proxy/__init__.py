@@ -1,6 +1,6 @@
 """`toolparity proxy`: passes traffic to a provider unchanged, and judges a copy of it on the side.
 
-    application --> server --> forward --> transport --> negotiation --> http1 or http2 --> provider
+    application --> server --> forward --> transport --> negotiation --> http1, http2 or sessions --> provider
                                               |
                                           ExchangeCopy --> worker process: judge --> sinks: log, page, metrics, spans
                                               |

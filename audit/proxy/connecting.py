@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
 import httpx2
@@ -26,15 +27,35 @@ class Server(NamedTuple):
         return cls(url.host, url.port or (443 if secure else 80), secure)
 
 
+class Streams(NamedTuple):
+    """The two directions of a connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
 async def connect(
     protocol: Callable[[], Connection], server: Server, context: ssl.SSLContext, seconds: float | None
 ) -> Connection:
     """Return a new connection, within ``seconds``. Raises httpx2.ConnectTimeout or httpx2.ConnectError."""
     loop = asyncio.get_running_loop()
     secure = context if server.secure else None
+    async with _within(seconds):
+        return (await loop.create_connection(protocol, server.host, server.port, ssl=secure))[1]
+
+
+async def open_streams(server: Server, context: ssl.SSLContext, seconds: float | None, most: int) -> Streams:
+    """Return a new connection as streams that hold up to twice ``most`` bytes. Raises as `connect`."""
+    secure = context if server.secure else None
+    async with _within(seconds):
+        return Streams(*await asyncio.open_connection(server.host, server.port, ssl=secure, limit=most))
+
+
+@asynccontextmanager
+async def _within(seconds: float | None) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
-            return (await loop.create_connection(protocol, server.host, server.port, ssl=secure))[1]
+            yield
     except TimeoutError as error:
         raise httpx2.ConnectTimeout("the server did not accept the connection in time") from error
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .headers import RawHeaders
+from .message_count import MessageCount
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +24,23 @@ _log = logging.getLogger(__name__)
 Ending = Literal["complete", "client-left", "upstream-broke", "unreached", "proxy-stopped"]
 #: Why the bodies were not copied: they exceed the limit of one exchange, or the memory for all copies.
 Skipped = Literal["too-large", "out-of-memory"]
+#: The direction of bytes that pass in a WebSocket session, as the client sees it.
+Direction = Literal["sent", "received"]
+
+#: What a piece of a session takes in memory, besides its bytes.
+_PIECE_BYTES = 128
+
+
+class SessionCopy(Struct):
+    """A WebSocket session, which begins after the response with status 101.
+
+    ``sent``, ``received``: how many messages of the client and of the upstream began to pass. ``pieces``: the first
+    bytes of the session, in order, as far as they are copied.
+    """
+
+    sent: int = 0
+    received: int = 0
+    pieces: list[tuple[Direction, bytearray]] = []
 
 
 class ExchangeCopy(Struct):
@@ -30,6 +48,7 @@ class ExchangeCopy(Struct):
 
     ``number``: counts the exchanges from 1. ``responded``: when the header section of the response arrived.
     ``chunks``: the response body in the pieces that arrived. ``skipped``: why there are no bodies, else None.
+    ``session``: the WebSocket session that the response began, or None.
     """
 
     number: int
@@ -45,6 +64,7 @@ class ExchangeCopy(Struct):
     ended: float = 0.0
     ending: Ending = "unreached"
     skipped: Skipped | None = None
+    session: SessionCopy | None = None
 
 
 class MemoryBudget:
@@ -55,10 +75,10 @@ class MemoryBudget:
         self.used = 0
         self._lock = threading.Lock()
 
-    def take(self, size: int) -> bool:
-        """Reserve memory. Return whether there was enough."""
+    def take(self, size: int, share: float = 1) -> bool:
+        """Reserve memory. Return whether there was enough. ``share``: which part of the memory may be in use then."""
         with self._lock:
-            if self.used + size > self.limit:
+            if self.used + size > self.limit * share:
                 return False
             self.used += size
             return True
@@ -73,11 +93,17 @@ class Copying:
     """The copy of one exchange in progress.
 
     ``limit``: the most bytes of its bodies. ``done``: called once, at the end, with the copy and the bytes that it
-    holds of the budget, which the callee releases.
+    holds of the budget, which the callee releases. ``sessions``: whether the bytes of a WebSocket session are copied;
+    its messages are counted in any case.
     """
 
     def __init__(
-        self, copy: ExchangeCopy, limit: int, budget: MemoryBudget, done: Callable[[ExchangeCopy, int], None]
+        self,
+        copy: ExchangeCopy,
+        limit: int,
+        budget: MemoryBudget,
+        done: Callable[[ExchangeCopy, int], None],
+        sessions: bool = False,
     ) -> None:
         self._copy = copy
         self._limit = limit
@@ -86,6 +112,9 @@ class Copying:
         self._request: list[bytes] = []
         self._size = 0
         self._over = False
+        self._keeps_session = sessions
+        self._session = SessionCopy()
+        self._messages: dict[Direction, MessageCount] = {"sent": MessageCount(), "received": MessageCount()}
 
     def request(self, data: bytes) -> None:
         """Copy a piece of the request body."""
@@ -102,6 +131,31 @@ class Copying:
         """Copy a piece of the response body."""
         if self._fits(len(data)):
             self._copy.chunks.append(data)
+
+    def piece(self, direction: Direction, data: bytes) -> None:
+        """Copy bytes of a WebSocket session. What is above the limit is only counted."""
+        self._messages[direction].add(data)
+        if not self._keeps_session or self._over:
+            return
+        pieces = self._session.pieces
+        continues = bool(pieces) and pieces[-1][0] == direction
+        size = len(data) + (0 if continues else _PIECE_BYTES)
+        # Sessions last for long. They leave half of the memory to exchanges, which are judged.
+        if self._size + size > self._limit or not self._budget.take(size, share=0.5):
+            self._keeps_session = False  # what follows in the other direction would be out of order
+            return
+        self._size += size
+        if continues:
+            pieces[-1][1].extend(data)
+        else:
+            pieces.append((direction, bytearray(data)))
+
+    def end_session(self, ending: Ending) -> None:
+        """Finish the copy of a WebSocket session. It is complete if one side has sent a close frame."""
+        self._session.sent = self._messages["sent"].messages
+        self._session.received = self._messages["received"].messages
+        self._copy.session = self._session
+        self.end("complete" if any(count.closed for count in self._messages.values()) else ending)
 
     def end(self, ending: Ending) -> None:
         """Finish the copy. Only the first call counts."""

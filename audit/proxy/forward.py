@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from toolparity.normalizer import json_codec
 
 from .headers import end_to_end, has_two_lengths, to_upstream, value_of
+from .sessions import CONNECTION, EXTENSION, UPGRADE, asks_for_websocket
 from .transport import ClientLeft
 
 _log = logging.getLogger(__name__)
@@ -79,9 +80,6 @@ class Forwarder:
         if _path(scope) is None:
             await _refuse(send, 400, "unsupported-target", "the target of the request is neither a path nor a URL")
             return
-        if (value_of(scope["headers"], b"upgrade") or "").lower() == "websocket":
-            await _refuse(send, 501, "websocket", "WebSockets do not pass; connect the client to the provider itself")
-            return
         self.open += 1
         try:
             await self._until_client_leaves(scope, receive, send)
@@ -117,6 +115,9 @@ class Forwarder:
             return
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         try:
+            if (session := response.extensions.get(EXTENSION)) is not None:
+                await session.relay(scope["state"]["connection"].take_over(response))
+                return
             headers = list(end_to_end(response.headers.raw))
             if has_two_lengths(scope["headers"]):
                 headers.append((b"connection", b"close"))
@@ -132,10 +133,13 @@ class Forwarder:
     def _request(self, scope: Scope, body: _RequestBody) -> httpx2.Request:
         query = scope["query_string"]
         target = self._upstream.path + (_path(scope) or b"/") + (b"?" + query if query else b"")
+        headers = to_upstream(scope["headers"], self._upstream.host)
+        if asks_for_websocket(scope["method"], scope["http_version"], scope["headers"]):
+            headers += (CONNECTION, UPGRADE)
         return httpx2.Request(
             scope["method"],
             self._url,
-            headers=to_upstream(scope["headers"], self._upstream.host),
+            headers=headers,
             stream=body,
             extensions={"target": target, "timeout": _TIMEOUT},
         )

@@ -15,7 +15,7 @@ _HOP_BY_HOP = frozenset(
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
     """Yield the fields to forward, in order: all but those of the connection and those that `Connection` names."""
     fields = list(headers)
-    dropped = _HOP_BY_HOP.union(*(_tokens(value) for name, value in fields if name.lower() == b"connection"))
+    dropped = _HOP_BY_HOP | tokens_of(fields, b"connection")
     return ((name, value) for name, value in fields if name.lower() not in dropped)
 
 
@@ -59,5 +59,7 @@ def text_lists(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, list[str]]:
     return lists
 
 
-def _tokens(value: bytes) -> set[bytes]:
-    return {token.strip().lower() for token in value.split(b",")}
+def tokens_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> set[bytes]:
+    """Return the elements of all fields of a name, in lower case."""
+    values = (value for field, value in headers if field.lower() == name)
+    return {token.strip().lower() for value in values for token in value.split(b",")}

@@ -18,8 +18,9 @@ from .copies import Ending, ExchangeCopy, Skipped
 from .headers import value_of
 
 #: Why an exchange is not judged. "queue-full": the judge is too slow. "worker-lost": the judge died or took too long.
-#: "no-answer": there was no response. "unknown-wire": not an exchange of a supported wire. "fault": the judge failed.
-Unjudged = Skipped | Literal["queue-full", "worker-lost", "no-answer", "unknown-wire", "fault"]
+#: "no-answer": there was no response. "unknown-wire": not an exchange of a supported wire. "websocket": a session that
+#: no wire reads. "fault": the judge failed.
+Unjudged = Skipped | Literal["queue-full", "worker-lost", "no-answer", "unknown-wire", "websocket", "fault"]
 
 
 class JudgeOptions(Struct, frozen=True):
@@ -70,6 +71,7 @@ class Judgement(Struct):
     exchange was not judged, else None. ``traceparent``: the trace context of the request. ``conversation``: the number
     of its first exchange. ``continues``: that of the exchange whose response the request continues. ``revoked``:
     earlier findings that this exchange disproves. ``lines``: what is new in the request, and the response, as excerpts.
+    ``sent``, ``received``: the messages of the client and of the upstream in a WebSocket session, else None.
     """
 
     number: int
@@ -98,6 +100,8 @@ class Judgement(Struct):
     continues: int | None = None
     revoked: list[RevokedFinding] = []
     lines: list[Line] = []
+    sent: int | None = None
+    received: int | None = None
 
 
 def shown(judgement: Judgement) -> Judgement:
@@ -126,6 +130,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 def judgement_of(copy: ExchangeCopy, unjudged: Unjudged | None = None) -> Judgement:
     """Return a judgement with only the facts that need no decoding."""
+    session = copy.session
     return Judgement(
         copy.number,
         copy.started,
@@ -137,4 +142,6 @@ def judgement_of(copy: ExchangeCopy, unjudged: Unjudged | None = None) -> Judgem
         None if copy.responded is None else copy.responded - copy.started,
         unjudged,
         value_of(copy.request_headers, b"traceparent"),
+        sent=None if session is None else session.sent,
+        received=None if session is None else session.received,
     )

@@ -32,7 +32,9 @@ class TextLines:
         if judgement.ending in _BROKEN:
             self._write(f"{place}: {_BROKEN[judgement.ending]}")
         if judgement.unjudged not in (None, "unknown-wire", "no-answer"):
-            self._write(f"{place}: not judged: {judgement.unjudged}")
+            passed = f" ({judgement.sent} messages sent, {judgement.received} received)"
+            messages = "" if judgement.sent is None else passed
+            self._write(f"{place}: not judged: {judgement.unjudged}{messages}")
         for finding in judgement.findings:
             if finding.severity != "info":
                 about = "" if finding.exchange is None else f" (response of #{finding.exchange})"

@@ -40,6 +40,9 @@ class Metrics:
             self._count("exchanges_total", wire=wire, status=status, ending=judgement.ending)
             if judgement.unjudged is not None:
                 self._count("unjudged_total", reason=judgement.unjudged)
+            for direction, messages in (("sent", judgement.sent), ("received", judgement.received)):
+                if messages:
+                    self._count("websocket_messages_total", messages, direction=direction)
             for finding in judgement.findings:
                 self._count(
                     "findings_total", wire=wire, about=finding.about, code=finding.code, severity=finding.severity
@@ -96,6 +99,7 @@ class Metrics:
 _COUNTERS = {
     "exchanges_total": "Exchanges that ended.",
     "unjudged_total": "Exchanges that were not judged, by reason.",
+    "websocket_messages_total": "Messages of WebSocket sessions, which are not judged.",
     "findings_total": "Findings.",
     "calls_total": "Client calls in responses.",
     "tokens_total": "Tokens that the provider reported.",

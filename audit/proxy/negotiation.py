@@ -1,4 +1,7 @@
-"""Chooses the version of HTTP for the upstream: HTTP/2 if a server on TLS offers it (ALPN), else HTTP/1.1."""
+"""Chooses the version of HTTP for the upstream: HTTP/2 if a server on TLS offers it (ALPN), else HTTP/1.1.
+
+A request for a WebSocket needs HTTP/1.1; over HTTP/2 it is another request (RFC 8441), which few servers accept.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import httpx2
 from .connecting import Server, offers_http2
 from .http1 import Http1Transport
 from .http2 import Http2Transport
+from .sessions import UPGRADE, UpgradingTransport
 
 
 class NegotiatingTransport(httpx2.AsyncBaseTransport):
@@ -24,12 +28,15 @@ class NegotiatingTransport(httpx2.AsyncBaseTransport):
         self, *, http2: bool = True, contexts: Callable[[], ssl.SSLContext] = httpx2.create_ssl_context
     ) -> None:
         self._http1 = Http1Transport(_context(contexts, "http/1.1"))
+        self._upgrading = UpgradingTransport(_context(contexts, "http/1.1"))
         self._http2 = Http2Transport(_context(contexts, "h2")) if http2 else None
         self._asking_context = _context(contexts, "h2", "http/1.1")
         self._offers: dict[Server, bool] = {}
         self._asking = asyncio.Lock()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if UPGRADE in request.headers.raw:
+            return await self._upgrading.handle_async_request(request)
         if self._http2 is not None and request.url.scheme == "https" and await self._offered(request):
             return await self._http2.handle_async_request(request)
         return await self._http1.handle_async_request(request)

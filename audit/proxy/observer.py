@@ -40,7 +40,8 @@ class Limits(Struct, frozen=True):
 class Observer:
     """Observes exchanges until it is closed, as a context manager. Threads may share it.
 
-    ``exchanges``: how many began. ``record``: where to record exchanges, see `recording.RecordOptions`. ``recorded``:
+    ``exchanges``: how many began. ``sessions``, ``messages``: how many WebSocket sessions ended, and what passed in
+    them. ``record``: where to record exchanges, see `recording.RecordOptions`. ``recorded``:
     how many were recorded, and how many were not, by reason.
     """
 
@@ -54,7 +55,7 @@ class Observer:
     ) -> None:
         self._limits = limits or Limits()
         self._delivery = Delivery(sinks, self._limits.undelivered)
-        self.exchanges = 0
+        self.exchanges = self.sessions = self.messages = 0
         self._closed = False
         self._lock = threading.Lock()
         self.budget = MemoryBudget(self._limits.memory)
@@ -80,7 +81,7 @@ class Observer:
             self.exchanges += 1
             number = self.exchanges
         copy = ExchangeCopy(number, time.time(), method, url, headers)
-        return Copying(copy, self._limits.exchange, self.budget, self._done)
+        return Copying(copy, self._limits.exchange, self.budget, self._done, sessions=self.recorder is not None)
 
     def close(self) -> None:
         """Judge what is waiting, within the time limit, and stop the workers. A second call does nothing."""
@@ -106,6 +107,11 @@ class Observer:
         """Take a finished copy. Called in the traffic's thread."""
         held = _Held(copy, size, self.budget, users=1 if self.recorder is None else 2)
         reason: Unjudged | None = "no-answer" if copy.status is None else copy.skipped
+        if copy.session is not None:
+            reason = "websocket"
+            with self._lock:
+                self.sessions += 1
+                self.messages += copy.session.sent + copy.session.received
         if reason is None and not self.judge.offer(held):
             reason = "queue-full"
         if reason is not None:

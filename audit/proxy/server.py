@@ -7,19 +7,24 @@ import contextlib
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
+import h11
 import httpx2
 import uvicorn
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
 
 from toolparity.cassettes.errors import ServerNotStarted
 
+from .connecting import Streams
 from .forward import Forwarder, Upstream
 from .negotiation import NegotiatingTransport
 from .observer import Observer
 from .serving import ServerProtocol
-from .transport import AsyncObservedTransport
+from .sessions import PIECE
+from .transport import AsyncObservedTransport, ClientLeft
 
 LOOPBACK = "127.0.0.1"
 #: The names by which clients on this machine address it.
@@ -51,6 +56,39 @@ class _Server(uvicorn.Server):
 
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
         return contextlib.nullcontext()
+
+
+class Connection(ServerProtocol):
+    """A client's connection, which an application can take over: it is ``connection`` in the state of each request."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
+
+    def take_over(self, response: httpx2.Response) -> Streams:
+        """Send the response that ends HTTP on the connection, and return what follows. Raises ClientLeft."""
+        if self.cycle.disconnected:
+            raise ClientLeft
+        self.connections.discard(self)
+        self.cycle.disconnected = True  # the application sends no response
+        head = h11.InformationalResponse(
+            status_code=response.status_code, headers=response.headers.raw, reason=b"Switching Protocols"
+        )
+        reader = asyncio.StreamReader(PIECE)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        streams = Streams(reader, asyncio.StreamWriter(self.transport, protocol, reader, self.loop))
+        streams.writer.write(self.conn.send(head) or b"")
+        if early := self.conn.trailing_data[0]:
+            reader.feed_data(early)
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        self.flow.resume_reading()
+        return streams
 
 
 class ProxyServer:
@@ -90,7 +128,7 @@ class ProxyServer:
             self._app,
             interface="asgi3",
             lifespan="off",
-            http=ServerProtocol,  # h11: httptools would accept header sections of any size, and change names' case
+            http=Connection,  # on h11: httptools would accept header sections of any size, and change the case of names
             proxy_headers=False,
             ws="none",
             log_config=None,
@@ -121,6 +159,8 @@ class ProxyServer:
 
     def stop(self, at_once: bool = False) -> None:
         """End `run`, when the open exchanges have passed, or at once."""
+        if at_once:  # the event loop cancels exchanges in any order then
+            self._transport.stop()
         self._server.should_exit = True
         self._server.force_exit = at_once
 

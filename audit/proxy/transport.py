@@ -17,6 +17,7 @@ import httpx2
 
 from .copies import Copying, Ending
 from .observer import Observer
+from .sessions import EXTENSION
 
 Stream = TypeVar("Stream", httpx2.SyncByteStream, httpx2.AsyncByteStream)
 
@@ -78,6 +79,8 @@ class AsyncObservedTransport(httpx2.AsyncBaseTransport):
             copying.end(self._cut() if _left(error) else "unreached")
             raise
         copying.response(response.status_code, response.headers.raw)
+        if (session := response.extensions.get(EXTENSION)) is not None:
+            session.observe(copying, self._cut)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _AsyncResponseBody(response.stream, copying, self._cut)
         return response

@@ -3,7 +3,7 @@
 const most = 200;
 const conversations = new Map();  // number of the first exchange -> its element
 const exchanges = new Map();      // number -> its element
-const totals = { exchanges: 0, calls: 0, errors: 0, warnings: 0, unjudged: 0 };
+const totals = { exchanges: 0, calls: 0, errors: 0, warnings: 0, unjudged: 0, sessions: 0, messages: 0 };
 
 const byId = (id) => document.getElementById(id);
 
@@ -84,7 +84,8 @@ function add(judgement) {
   const ended = { "complete": "", "client-left": ", the client left", "upstream-broke": ", the upstream broke off",
     "unreached": ", no response", "proxy-stopped": ", the proxy was stopped" }[judgement.ending];
   const status = judgement.status === null ? "" : ` · ${judgement.status}`;
-  const judged = judgement.unjudged ? ` · not judged: ${judgement.unjudged}` : "";
+  const messages = judgement.sent === null ? "" : ` (${judgement.sent} messages sent, ${judgement.received} received)`;
+  const judged = judgement.unjudged ? ` · not judged: ${judgement.unjudged}${messages}` : "";
   item.append(element("p", "quiet small", `#${judgement.number} · ${time}${status} · ${judgement.seconds.toFixed(2)} s${ended}${judged}`));
   const lines = element("ol", "lines");
   lines.append(...judgement.lines.map(lineOf));
@@ -103,16 +104,19 @@ function count(judgement) {
   totals.exchanges += 1;
   totals.calls += judgement.calls.length;
   totals.unjudged += judgement.unjudged ? 1 : 0;
+  totals.sessions += judgement.sent === null ? 0 : 1;
+  totals.messages += judgement.sent + judgement.received;
   totals.errors += judgement.findings.filter((finding) => finding.severity === "error").length;
   totals.warnings += judgement.findings.filter((finding) => finding.severity === "warning").length;
 }
 
 function summarize() {
   const title = byId("verdict");
-  const { exchanges: passed, calls, errors, warnings, unjudged } = totals;
+  const { exchanges: passed, calls, errors, warnings, unjudged, sessions, messages } = totals;
+  const inSessions = sessions ? ` (${sessions} WebSocket sessions with ${messages} messages)` : "";
   title.textContent = errors ? `${errors} ${errors === 1 ? "error" : "errors"}` : warnings ? `${warnings} ${warnings === 1 ? "warning" : "warnings"}` : "No error";
   title.className = errors ? "tone-bad" : warnings ? "tone-warning" : "";
-  byId("counts").textContent = `${passed} exchanges, ${calls} calls, ${warnings} warnings, ${unjudged} not judged.`;
+  byId("counts").textContent = `${passed} exchanges, ${calls} calls, ${warnings} warnings, ${unjudged} not judged${inSessions}.`;
 }
 
 function reset() {

@@ -24,6 +24,7 @@ from toolparity.audit.proxy.server import Addresses, ProxyServer
 #: How long a test waits for what must happen, in seconds.
 PATIENCE = 30.0
 POST = b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
+UPGRADE = b"GET /v1/realtime HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
 
 
 class Judgements(list[Judgement]):

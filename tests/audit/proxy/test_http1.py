@@ -60,12 +60,6 @@ def test_a_request_with_two_lengths_is_the_last_one_of_its_connection() -> None:
         assert proxy.raw(request).endswith(b"ok")  # returns because the connection is closed
 
 
-def test_a_websocket_gets_an_error_that_says_so() -> None:
-    with ScriptedUpstream(partial(Peer.send, data=_OK)) as upstream, proxying(upstream.url) as proxy:
-        refused = httpx2.get(proxy.url, headers={"connection": "Upgrade", "upgrade": "websocket"}, timeout=PATIENCE)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (501, "websocket")
-
-
 def test_a_connection_on_which_the_server_sent_too_much_is_not_used_again() -> None:
     def answer(peer: Peer) -> None:
         peer.send(_OK + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged")

@@ -185,6 +185,12 @@ def test_a_server_without_http_2_or_a_proxy_that_does_not_want_it_gets_http_1_1(
     assert upstream.connections == []
 
 
+def test_a_request_for_a_websocket_uses_http_1_1(tmp_path: Path) -> None:
+    with _proxied(tmp_path, _echo) as (proxy, _):
+        response = httpx2.get(proxy.url, headers={"connection": "Upgrade", "upgrade": "websocket"}, timeout=PATIENCE)
+    assert response.content == b"over 1.1"
+
+
 def test_a_server_that_is_not_trusted_gets_no_request(tmp_path: Path) -> None:
     with Http2Upstream(tmp_path, _echo) as upstream, proxying(upstream.url) as proxy:
         response = httpx2.post(proxy.url, content=b"{}", timeout=PATIENCE)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.audit.proxy.conftest import PATIENCE, POST, Peer, Proxied, ScriptedUpstream, proxying, wait_until
+from tests.audit.proxy.conftest import PATIENCE, POST, UPGRADE, Peer, Proxied, ScriptedUpstream, proxying, wait_until
 from tests.support.thoroughness import is_thorough
 from toolparity.audit.proxy.server import Addresses
 
@@ -183,13 +183,14 @@ def test_a_large_body_passes_in_both_directions_and_is_not_judged() -> None:
     assert (judgement.ending, judgement.unjudged) == ("complete", "too-large")
 
 
-def test_the_proxy_reads_no_more_from_the_upstream_than_the_client_takes() -> None:
+@pytest.mark.parametrize(("sent_first", "status"), [(POST, b"200 OK"), (UPGRADE, b"101 Switching Protocols")])
+def test_the_proxy_reads_no_more_from_the_upstream_than_the_client_takes(sent_first: bytes, status: bytes) -> None:
     sent, held_up, piece = 0, threading.Event(), b"x" * (1 << 16)
 
     def answer(peer: Peer) -> None:
         nonlocal sent
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (len(piece) * 2000))
+        peer.send(b"HTTP/1.1 " + status + b"\r\n\r\n")
         peer.socket.settimeout(1.0)
         with suppress(TimeoutError):
             for _ in range(2000):
@@ -198,7 +199,7 @@ def test_the_proxy_reads_no_more_from_the_upstream_than_the_client_takes() -> No
         held_up.set()
 
     with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy, proxy.connection() as connection:
-        connection.sendall(POST)
+        connection.sendall(sent_first)
         connection.recv(1)
         assert held_up.wait(PATIENCE)
     assert sent < 30_000_000  # what the buffers of both connections hold
