@@ -173,14 +173,18 @@ def record(
     made = ExchangeRecord(place, wire, preceded=preceded, transcript=transcript)
     if request is not None:
         made.model = request.model
-        made.references = request.params.get("store") is not False and any(map(_is_reference, request.messages))
-        made.messages = list(_messages(request.messages))
-        contents = (message.content for message in made.messages)
-        made.chain = list(accumulate(contents, fingerprints.chained, initial=0))[1:]
+        made.references = request.params.get("store") is not False and has_references(request.messages)
+        made.messages = message_records(request.messages)
+        made.chain = chain_of(made.messages)
         made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
         made.settings = _settings(request)
         made.previous_response_id = request.previous_response_id
         made.stored = bool(request.previous_response_id or request.params.get("conversation"))
+    return with_response(made, response)
+
+
+def with_response(made: ExchangeRecord, response: Response | None) -> ExchangeRecord:
+    """Add the response to the record of a request, and return the record."""
     if response is not None:
         made.response_id = response.id
         if response.choices:
@@ -191,6 +195,17 @@ def record(
             made.input_tokens = usage.input_tokens
             made.cached_tokens, made.written_tokens = usage.cached_input_tokens, usage.cache_write_tokens
     return made
+
+
+def chain_of(messages: list[MessageRecord], before: int = 0) -> list[int]:
+    """Return the fingerprints of the first n messages, for every n. ``before``: that of the messages before them."""
+    contents = (message.content for message in messages)
+    return list(accumulate(contents, fingerprints.chained, initial=before))[1:]
+
+
+def has_references(messages: list[Message]) -> bool:
+    """Return whether any message refers to stored items by id."""
+    return any(map(_is_reference, messages))
 
 
 def _settings(request: Request) -> int:
@@ -226,14 +241,17 @@ def _is_deferred(tool: ToolDefinition) -> bool:
     return any(isinstance(raw, dict) and raw.get("defer_loading") is True for raw in raws)
 
 
-def _messages(messages: list[Message]) -> Iterator[MessageRecord]:
+def message_records(messages: list[Message]) -> list[MessageRecord]:
+    """Return the records of messages."""
     function = None  # the name in the last `function_call`, to which a result refers by this name
+    records: list[MessageRecord] = []
     for message in messages:
         if isinstance(message, Assistant):
             calls = message.response.choices[0].calls if message.response.choices else []
             function = next((call.name for call in calls if call.kind == _LEGACY), None)
         if not _is_item_reference(message):
-            yield _message(message, function)
+            records.append(_message(message, function))
+    return records
 
 
 def _message(message: Message, function: str | None) -> MessageRecord:

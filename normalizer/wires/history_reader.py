@@ -13,14 +13,16 @@ from .decode_context import Context
 class HistoryReader:
     """Reads the messages of one request in order.
 
-    Only calls of the last assistant message are open, because later ones may reuse their ids (failure ID-10).
+    ``before``: how many canonical messages precede those that are read; assigned ids can depend on it. Only calls of
+    the last assistant message are open, because later ones may reuse their ids (failure ID-10).
     """
 
-    def __init__(self, wire: str, provider: str | None, respelled: bool = False) -> None:
+    def __init__(self, wire: str, provider: str | None, respelled: bool = False, before: int = 0) -> None:
         self.messages: list[Message] = []
         self._wire = wire
         self._provider = provider
         self._respelled = respelled
+        self._before = before
         self._open: list[tuple[str | None, ToolCall]] = []  # with their ids on the wire
 
     def _context(self) -> Context:

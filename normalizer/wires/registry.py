@@ -17,7 +17,7 @@ The parts of a wire are modules with fixed names. In the wire's package:
 
     decode       ``decode(body, context) -> Response``: a whole body
     stream       ``Stream``: the decoder of a stream, a subclass of `wires.stream_base.StreamBase`
-    read         ``read(body, provider) -> Request``
+    read         ``read(body, provider) -> Request``; with a third argument ``before`` if `History.counted` is set
     write        ``write(request, provider) -> Encoded`` and ``Writer`` (see `normalizer.requests.RequestWriter`)
     rules        ``RULES``, and ``parsed(body)`` if the rules get something other than the parsed JSON
     schema       only if framed as messages: ``request_from``, ``response_from``, ``chunk_from``, ``as_dict``
@@ -80,6 +80,32 @@ class Shape(NamedTuple):
     marked: bool = False
 
 
+class History(NamedTuple):
+    """Where requests have their history, so that a part of it can be read on its own (see `audit.histories`).
+
+    ``member``: the list of its messages or items. ``model``: the roles and types of those that belong to an assistant
+    message, besides types that end with ``_call``. ``needed``: other members of the request on which reading the
+    history depends. ``counted``: what the ids depend on that the reader assigns to calls without one: the number of
+    "items" or of canonical "messages" before; the reader then takes this number.
+    """
+
+    member: str
+    model: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+    counted: Literal["", "items", "messages"] = ""
+
+    def of_model(self, items: list[Any]) -> list[bool]:
+        """Return for each item whether it belongs to an assistant message."""
+        return [
+            isinstance(item, dict)
+            and (item.get("role") in self.model or ("type" in item and self._is_type_of_model(item["type"])))
+            for item in items
+        ]
+
+    def _is_type_of_model(self, kind: Any) -> bool:
+        return isinstance(kind, str) and (kind in self.model or kind.endswith("_call"))
+
+
 def _no_shape(body: dict[str, Any]) -> None:
     return None
 
@@ -102,7 +128,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     ("first"). ``reasoning_items``: reasoning is an item that refers to the item after it, so that it need not come
     first. ``sealed_anew``: the provider encrypts reasoning anew in each event of a stream, so that equal reasoning has
     several texts, any of which may be sent back. ``anonymous_calls``: calls may have no ids, and those of streams have
-    no index. ``unnamed_tools``: the owner accepts a tool without a name.
+    no index. ``unnamed_tools``: the owner accepts a tool without a name. ``history``: see `History`; None if requests
+    can only be read whole.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
     for an answer and for the list of models. ``stream_path``: the path of a streamed answer, where it differs.
@@ -143,6 +170,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     sealed_anew: bool = False
     anonymous_calls: bool = False
     unnamed_tools: bool = False
+    history: History | None = None
     base_path: str = ""
     path: str = ""
     stream_path: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import SILENT, Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 
 _EVENTS = frozenset(
@@ -66,6 +66,7 @@ SPEC = WireSpec(
     name="anthropic.messages",
     package=__package__,
     owner="anthropic",
+    history=History("messages", ("assistant",)),
     models=r"claude",
     parsed_arguments=True,
     results="first",

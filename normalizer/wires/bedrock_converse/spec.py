@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from .schema import EVENTS, EXCEPTIONS, WIRE
 
 #: The vendors in the ids of models, which an area of inference may precede: `us.anthropic.claude-sonnet-4-6`.
@@ -50,6 +50,7 @@ SPEC = WireSpec(
     name=WIRE,
     package=__package__,
     owner="bedrock",
+    history=History("messages", ("assistant",)),
     models=rf"(([a-z-]+)\.)?({_VENDORS})\.|arn:aws",
     parsed_arguments=True,
     results="adjacent",

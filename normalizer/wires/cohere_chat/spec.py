@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 
 #: The types of the events of version 2, except `debug`.
@@ -79,6 +79,7 @@ SPEC = WireSpec(
     name="cohere.chat",
     package=__package__,
     owner="cohere",
+    history=History("messages", ("assistant",)),
     models=r"command-|command$|c4ai-",
     results="adjacent",
     path="/v2/chat",

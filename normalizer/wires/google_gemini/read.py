@@ -37,11 +37,11 @@ class _RawBody(Struct):
     contents: list[Raw]
 
 
-def read(body: Any, provider: str | None = None) -> Request:
+def read(body: Any, provider: str | None = None, before: int = 0) -> Request:
     """Convert a request body (bytes, text or parsed JSON) to a canonical request.
 
-    ``provider``: the provider that the request is for. Raises MalformedBody if the body is not a generateContent
-    request.
+    ``provider``: the provider that the request is for. ``before``: the number of contents before those of the body.
+    Raises MalformedBody if the body is not a generateContent request.
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = body_bytes(body)
@@ -50,7 +50,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     if not isinstance(request.get("contents"), (list, dict)):
         raise MalformedBody(f"a request of {WIRE} has a list 'contents'", body=body)
     contents = listed(request["contents"])
-    history = _History(provider, respelled)
+    history = _History(provider, respelled, before)
     if request.get("systemInstruction") is not None:
         history.messages.append(_system(request["systemInstruction"]))
     for content, exact in zip(contents, _exact(data, contents, original.get("contents")), strict=True):
@@ -84,12 +84,12 @@ def _exact(data: bytes, contents: list[Any], original: Any) -> list[bytes]:
 class _History:
     """State of reading one request: the messages so far, and the calls that wait for their results."""
 
-    def __init__(self, provider: str | None, respelled: bool) -> None:
+    def __init__(self, provider: str | None, respelled: bool, before: int) -> None:
         self.messages: list[Message] = []
         self._provider = provider
         self._respelled = respelled
         self._waiting: list[ToolCall] = []
-        self._contents = 0
+        self._contents = before
 
     def add_content(self, content: Any, exact: bytes) -> None:
         """Add the next content. ``exact``: its bytes."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import json_codec
 from ..limits import Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 from .spelling import use_standard_base64
 
@@ -92,6 +92,7 @@ SPEC = WireSpec(
     name="google.gemini",
     package=__package__,
     owner="google",
+    history=History("contents", ("model",), counted="items"),
     models=r"gemini|gemma",
     parsed_arguments=True,
     parsed_streams=True,

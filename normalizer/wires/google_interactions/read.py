@@ -40,10 +40,11 @@ class _RawBody(Struct):
     input: list[Raw]
 
 
-def read(body: Any, provider: str | None = None) -> Request:
+def read(body: Any, provider: str | None = None, before: int = 0) -> Request:
     """Convert a request body (bytes, text or parsed JSON) to a canonical request.
 
-    ``provider``: the provider that the request is for. Raises MalformedBody if the body is not a JSON object.
+    ``provider``: the provider that the request is for. ``before``: the number of canonical messages before those of the
+    body. Raises MalformedBody if the body is not a JSON object.
     """
     request = request_object(body, WIRE)
     params = dict(request)
@@ -66,7 +67,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     given = params.get("input")
     if isinstance(given, (str, list)) or _kind(given) in CONTENTS:
         del params["input"]
-        history = _History(messages, provider, not isinstance(body, (bytes, bytearray, str)))
+        history = _History(messages, provider, not isinstance(body, (bytes, bytearray, str)), before)
         if isinstance(given, list):
             for item, data in zip(given, _exact(body, given), strict=True):
                 history.add(item, data)
@@ -104,8 +105,9 @@ def _exact(body: Any, given: list[Any]) -> list[bytes]:
 class _History:
     """Collects steps into messages. ``_steps``: those of the current assistant message, as JSON."""
 
-    def __init__(self, messages: list[Message], provider: str | None, respelled: bool) -> None:
+    def __init__(self, messages: list[Message], provider: str | None, respelled: bool, before: int) -> None:
         self._messages = messages
+        self._before = before
         self._provider = provider
         self._respelled = respelled
         self._steps: list[bytes] = []
@@ -186,7 +188,8 @@ class _History:
         notes: list[Any] = []
         steps = _reader.read(data, notes).steps or []
         context.report_notes(notes)
-        conversion = Conversion(CallBuilder.of(context, 0, f"turn {len(self._messages)}"), is_history=True)
+        builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
+        conversion = Conversion(builder, is_history=True)
         blocks: list[Block] = []
         self._waiting = {}
         for step in steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 from ..traverse import text
 
@@ -69,6 +69,7 @@ SPEC = WireSpec(
     name="google.interactions",
     package=__package__,
     owner="google",
+    history=History("input", ("model_output", "thought"), counted="messages"),
     models=r"gemini|gemma-|deep-research|antigravity",
     parsed_arguments=True,
     reasoning_items=True,

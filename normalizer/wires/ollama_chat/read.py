@@ -42,15 +42,16 @@ class _RawBody(Struct):
     messages: list[Raw]
 
 
-def read(body: Any, provider: str | None = None) -> Request:
+def read(body: Any, provider: str | None = None, before: int = 0) -> Request:
     """Convert a request body (bytes, text or parsed JSON) to a canonical request.
 
-    Members that are empty mean nothing and are left out; the SDK sends ``tools: []`` in every request. Raises
-    MalformedBody if the body is not JSON, is nested too deep, or has no list of messages.
+    ``before``: the number of canonical messages before those of the body. Members that are empty mean nothing and are
+    left out; the SDK sends ``tools: []`` in every request. Raises MalformedBody if the body is not JSON, is nested too
+    deep, or has no list of messages.
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
     request = request_object(body, WIRE, "messages")
-    history = _History(WIRE, provider, respelled)
+    history = _History(WIRE, provider, respelled, before)
     try:
         for message, exact in zip(request["messages"], _exact(body, request["messages"]), strict=True):
             history.add(message, exact)
@@ -111,7 +112,8 @@ class _History(HistoryReader):
         notes: list[Note] = []
         message = _reader.read(exact, notes)
         context = self._context()
-        builder = call_builder(context, f"message {len(self.messages)}")  # derived ids of two messages differ
+        position = self._before + len(self.messages)
+        builder = call_builder(context, f"message {position}")  # derived ids of two messages differ
         choice = build_choice(builder, message.thinking, message.content, message.tool_calls, None, {})
         extra = members_except(source, *_BLOCKS)
         extra.update(message.extra_ or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import Boundary
-from ..registry import Shape, WireSpec
+from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 
 _CHUNK = Shape(body=True, event=True, marked=True)
@@ -37,6 +37,7 @@ SPEC = WireSpec(
     name="ollama.chat",
     package=__package__,
     owner="ollama",
+    history=History("messages", ("assistant",), counted="messages"),
     parsed_arguments=True,
     parsed_streams=True,
     streams_by_default=True,

@@ -34,10 +34,11 @@ _CALLERS = frozenset(("item_reference", "compaction_trigger"))
 _STANDARD_PARTS = frozenset(("output_text", "refusal"))
 
 
-def read(body: Any, provider: str | None = None) -> Request:
+def read(body: Any, provider: str | None = None, before: int = 0) -> Request:
     """Return the canonical request for a body: a parsed object, or JSON as text or bytes.
 
-    Raises MalformedBody if the body is not a JSON object.
+    ``before``: the number of canonical messages before those of the body. Raises MalformedBody if the body is not a
+    JSON object.
     """
     body = request_object(body, WIRE)
     params = {k: v for k, v in body.items() if k not in _REPRESENTED}
@@ -59,7 +60,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     if isinstance(body.get("instructions"), str):
         messages.append(System([TextPart(params.pop("instructions"))], extra={"instructions": True}))
     context = Context(WIRE, provider)
-    history = _History(messages, provider, custom_tools(context, s.Body(model=model, tools=tools)))
+    history = _History(messages, provider, custom_tools(context, s.Body(model=model, tools=tools)), before)
     history_input = body.get("input")
     if isinstance(history_input, str):
         messages.append(User([TextPart(history_input)]))
@@ -85,8 +86,9 @@ def read(body: Any, provider: str | None = None) -> Request:
 class _History:
     """Collects items into messages. ``_assistant_items`` holds the items of the current assistant turn."""
 
-    def __init__(self, messages: list[Message], provider: str | None, custom: CustomTools | None) -> None:
+    def __init__(self, messages: list[Message], provider: str | None, custom: CustomTools | None, before: int) -> None:
         self._messages = messages
+        self._before = before
         self._provider = provider
         self._custom = custom
         self._assistant_items: list[dict[str, Any]] = []
@@ -186,7 +188,7 @@ class _History:
         items, self._assistant_items = self._assistant_items, []
         self._waiting = set()
         context = Context(WIRE, self._provider)
-        builder = CallBuilder.of(context, 0, f"turn {len(self._messages)}")
+        builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
         self._call_ids = {}
         blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._call_ids)
         stop = Stop("tool_calls" if builder.seen else "end_turn")

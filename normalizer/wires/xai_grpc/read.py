@@ -23,17 +23,18 @@ from .tools import read_choice, read_tool
 _CLIENT = (s.TYPE_CLIENT, s.TYPE_UNSET)
 
 
-def read(body: Any, provider: str | None) -> Request:
+def read(body: Any, provider: str | None, before: int = 0) -> Request:
     """Convert a GetCompletionsRequest (message, bytes or protobuf JSON) to a canonical request.
 
-    ``provider``: the provider that the request is for. Raises MalformedBody if the body is not such a message.
+    ``provider``: the provider that the request is for. ``before``: the number of canonical messages before those of the
+    body. Raises MalformedBody if the body is not such a message.
     """
     message = s.request_from(body)
     choice = message.tool_choice if message.HasField("tool_choice") else None
     return Request(
         s.WIRE,
         message.model or None,
-        _History(provider or "xai").read(message.messages),
+        _History(provider or "xai", before).read(message.messages),
         [read_tool(tool) for tool in message.tools],
         read_choice(choice) if choice is not None else None,
         message.parallel_tool_calls if message.HasField("parallel_tool_calls") else None,
@@ -54,8 +55,9 @@ class _History:
     if calls share a wire id. ``_answers``: index of the message with the tool results of these calls.
     """
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, before: int) -> None:
         self._provider = provider
+        self._before = before
         self._messages: list[Message] = []
         self._pending: list[Any] = []
         self._open: list[tuple[str, str]] = []
@@ -101,7 +103,7 @@ class _History:
         context = Context(s.WIRE, self._provider)
         outputs = [_output(context, index, message, self._pending) for index, message in enumerate(self._pending)]
         # The salt keeps synthetic ids of different messages apart.
-        (choice,) = build_choices(context, outputs, f"turn {len(self._messages)}", True)
+        (choice,) = build_choices(context, outputs, f"turn {self._before + len(self._messages)}", True)
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._messages.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]

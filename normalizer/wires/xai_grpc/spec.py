@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..registry import WireSpec
+from ..registry import History, WireSpec
 
 if TYPE_CHECKING:
     from ..decode_context import Declared
@@ -34,6 +34,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="xai",
     framing="messages",
+    history=History("messages", ("ROLE_ASSISTANT",), counted="messages"),
     models=r"grok",
     hosts=("api.x.ai",),
     addresses=(r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$",),

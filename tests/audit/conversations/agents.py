@@ -11,15 +11,14 @@ from functools import cache
 from typing import Any
 
 from tests.audit.conversations.bodies import BODIES, ChatBody
-from toolparity.audit.conversations import ConversationAudit, ConversationReport, record
-from toolparity.audit.records import is_preceded
+from toolparity.audit.conversations import ConversationAudit, ConversationReport
+from toolparity.audit.histories import Histories
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.recorder.script_driver import conversation
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import OfferedTool, Round, Say, Script, ScriptedCall, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.model import Response, ServerToolCall
-from toolparity.normalizer.requests import read_request
 
 _WEATHER = OfferedTool(
     "get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -215,16 +214,14 @@ def _played(
 
 def audited(surface: Surface, *conversations: Traffic) -> ConversationReport:
     """Audit conversations that take turns, as in the log of a server."""
-    audit = ConversationAudit()
+    audit, histories = ConversationAudit(), Histories()
     number = 0
     for turn in range(max(map(len, conversations))):
         for traffic in conversations:
             if turn < len(traffic):
                 number += 1
                 body, response = traffic[turn]
-                request = read_request(body, surface.wire, provider=surface.provider)
-                preceded = is_preceded(request, body, surface.wire)
-                audit.add(record(f"log:{number}", surface.wire, request, response, preceded=preceded))
+                audit.add(histories.record(f"log:{number}", surface.wire, body, response, provider=surface.provider))
     return audit.finish()
 
 

@@ -109,7 +109,7 @@ class _Agent:
 
 
 class CorrectLog:
-    """A random log, decided by a seed. ``records``: its exchanges, in the order of the log.
+    """A random log, decided by a seed. ``records``: its exchanges, in the order of the log. ``bodies``: its requests.
 
     ``wire``, ``ids`` and ``conversion`` are chosen by the seed unless they are given.
     """
@@ -132,6 +132,7 @@ class CorrectLog:
         agents = [_Agent(self, random) for _ in range(random.randint(1, 4))]
         for agent in agents:
             agent.play()
+        self.bodies: list[Any] = []
         self.records = [self._record(n, *sent) for n, sent in enumerate(_interleaved(agents, random), 1)]
 
     def answer(self, random: Random, cities: list[str], counted: int) -> Response:
@@ -165,6 +166,7 @@ class CorrectLog:
     ) -> ExchangeRecord:
         request = Request(self.wire, "m", messages)
         body = write_request(request, self.wire).body
+        self.bodies.append(body)
         if self.ids not in ("counted in a response", "of content"):  # the writer would give different ids to equal ones
             request = read_request(body, self.wire)
         if self.left_out:

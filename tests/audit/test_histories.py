@@ -1,0 +1,112 @@
+"""Histories are read once, and the records are those of requests that are read whole."""
+
+from __future__ import annotations
+
+from itertools import count, pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.audit.conversations.correct_agents import CorrectLog
+from tests.support.wires import WIRES
+from toolparity import Wire
+from toolparity.audit import histories
+from toolparity.audit.conversations import ExchangeRecord, record
+from toolparity.audit.conversations.records import message_records
+from toolparity.audit.histories import Histories
+from toolparity.normalizer.conversation import Message
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.wires.registry import History, spec
+
+_CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+_RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "dry"}
+_TEXT = {"type": "text", "text": "Now?"}
+_JUNK: list[Any] = [None, {}, {"role": "assistant"}, {"type": "tool_search_output"}, {"type": "item_reference"}]
+_JUNK += [{"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "i"}, {"type": "google_search_result"}]
+_SETTINGS: list[dict[str, Any]] = [{"temperature": 1}, {"store": False}, {"tools": [{"type": "x_search"}]}]
+_ROUND = {"role": "assistant", "content": [_CALL]}
+
+
+def _bodies(log: CorrectLog) -> list[dict[str, Any]]:
+    if spec(log.wire).framing == "bytes":
+        return log.bodies
+    return [spec(log.wire).part("schema").as_dict(body) for body in log.bodies]
+
+
+def _form(wire: str) -> History:
+    form = spec(wire).history
+    assert form is not None
+    return form
+
+
+def _edited(body: dict[str, Any], form: History, random: Random) -> dict[str, Any]:
+    """Return a request whose history was edited anywhere, or that has other settings."""
+    items = [*body[form.member]]
+    for _ in range(random.randint(1, 3)):
+        at, other = (random.randrange(len(items) or 1) for _ in range(2))
+        match random.randrange(6):
+            case 0:
+                del items[at : at + 1]
+            case 1:
+                items[at:at], items[other:other] = items[other : other + 1], items[at : at + 1]
+            case 2 | 3:
+                items[at : at + random.randrange(2)] = [random.choice([*_JUNK, {"role": form.model[0], "content": 1}])]
+            case 4:
+                items = random.choice((items[at:], items[:at]))
+            case _:
+                body = {**body, **random.choice(_SETTINGS)}
+    return {**body, form.member: items}
+
+
+def _whole(body: dict[str, Any], wire: Wire) -> ExchangeRecord:
+    try:
+        return record("", wire, read_request(body, wire), None)
+    except MalformedBody:
+        return record("", wire, None, None)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_record_depends_on_its_request_alone(wire: Wire) -> None:
+    """Conversations that are interleaved, branch and are edited, with a cache, a tiny one, and without."""
+    form, caches = _form(wire), [Histories(), Histories(20_000), Histories(0)]
+    for seed in range(6):
+        random = Random(seed)
+        for body in _bodies(CorrectLog(seed, wire)):
+            edited = _edited(body, form, random)
+            beginnings = [{**edited, form.member: edited[form.member][:n]} for n in range(len(edited[form.member]))]
+            for request in (body, *beginnings, edited, *({**edited, **settings} for settings in _SETTINGS)):
+                whole = _whole(request, wire)
+                for cache in caches:
+                    assert replace(cache.record("", wire, request, None), preceded=False) == whole, (seed, request)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_each_round_is_read_once(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    form, read = _form(wire), 0
+
+    def counted(messages: list[Message]) -> Any:
+        nonlocal read
+        read += len(messages)
+        return message_records(messages)
+
+    log = next(log for seed in count() if len((log := CorrectLog(seed, wire)).records[-1].chain) > 6)
+    body = _bodies(log)[-1]
+    items = body[form.member]
+    monkeypatch.setattr(histories, "message_records", counted)
+    cache = Histories()
+    ends = [n for n, pair in enumerate(pairwise([*form.of_model(items), True]), 1) if pair == (False, True)]
+    made = [cache.record("", wire, {**body, form.member: items[:end]}, None) for end in ends]
+    assert read == len(made[-1].messages or ())
+    assert all(one is other for one, other in zip(made[-2].messages or (), made[-1].messages or (), strict=False))
+
+
+def test_a_turn_is_judged_by_its_own_order() -> None:
+    """A mistake in an earlier turn is not repeated in each later one."""
+    asked, wrong, right = ({"role": "user", "content": c} for c in ([_TEXT], [_TEXT, _RESULT], [_RESULT, _TEXT]))
+    for turns, preceded in (([wrong], True), ([wrong, right], False), ([right, wrong], True), ([right], False)):
+        messages = [asked, *(message for turn in turns for message in (_ROUND, turn))]
+        made = Histories().record("", "anthropic.messages", {"model": "m", "messages": messages}, None)
+        assert made.preceded is preceded
