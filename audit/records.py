@@ -20,7 +20,8 @@ class _Local(threading.local):
         self.histories = Histories()
 
 
-_local = _Local()
+#: The cache of this thread.
+local = _Local()
 
 
 def record_of(exchange: Exchange, decoded: DecodedExchange) -> ExchangeRecord | None:
@@ -30,6 +31,6 @@ def record_of(exchange: Exchange, decoded: DecodedExchange) -> ExchangeRecord | 
         return None
     body = exchange.request if exchange.request is not None else exchange.sent
     transcript = (exchange.provenance or {}).get("format") in TRANSCRIPTS
-    return _local.histories.record(
+    return local.histories.record(
         exchange.location, wire, body, decoded.response, provider=exchange.provider, transcript=transcript
     )
