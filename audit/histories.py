@@ -42,7 +42,7 @@ class _Piece(Struct, eq=False):
 
     ``chain``: fingerprints of the history up to each of the messages. ``count`` and ``references``: how many canonical
     messages the history has up to the end of the piece, and whether one of them refers to stored items. ``head``: the
-    record of a request that is nothing but the head. ``seed``: the beginning of the digests of the rounds.
+    record of the request without messages. ``seed``: the beginning of the digests of the rounds.
     """
 
     key: bytes
@@ -154,7 +154,7 @@ class Histories:
         if piece is None:
             request = read_request(body, wire, provider=provider)
             piece = _piece(key, request)
-            piece.head = record("", wire, request, None)
+            piece.head = record("", wire, replace(request, messages=[]), None)
             needed = [body.get(name) for name in form.needed]
             so_far = [len(body[form.member]), piece.count, piece.references, piece.chain[-1:]]
             piece.seed = _digest([wire, provider, needed, so_far])
