@@ -1,7 +1,8 @@
 """The published results, which are more than 50 MB of JSON: only tests marked `page` decode them, once in a process.
 
 A decoded `Run` of them needs 250 MB. What is here has the results one by one, and shares what is equal in them, so that
-a process of the tests stays below 400 MB. Plain tests read the names and versions of `publish.summary`.
+`published` and `published_file` together add 170 MB to the memory of a process. Plain tests read the names and versions
+of `publish.summary`.
 """
 
 from __future__ import annotations
