@@ -101,7 +101,7 @@ def test_each_repetition_of_the_corpus_has_other_conversations(tmp_path: Path) -
     source = write_rows(tmp_path / "source.jsonl", *conversation("a"), *conversation("b", kept=1))
     once = audit_paths([str(source)], jobs=1)
     target = tmp_path / "corpus.jsonl"
-    length, exchanges = engines.corpus(source, target, 5_000)
+    length, exchanges = engines.corpus(source, target, 20_000)
     whole = audit_paths([str(target)], jobs=1)
     assert (length, exchanges) == (target.stat().st_size, whole.exchanges)
     times = exchanges // once.exchanges
