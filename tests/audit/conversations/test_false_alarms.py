@@ -7,7 +7,7 @@ from typing import Any
 
 from toolparity import normalize
 from toolparity.audit.conversations.call_ids import is_drawn
-from toolparity.audit.records import is_preceded
+from toolparity.audit.histories import Histories
 from toolparity.conversations import ConversationAudit, ConversationReport, record
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import read_request
@@ -84,7 +84,7 @@ def test_a_message_with_content_before_results_is_not_reported_again_in_later_ro
     early, right = ({"role": "user", "content": content} for content in ([text, result], [result, text]))
     for messages, expected in (([USER, turn, early], True), ([USER, turn, early, turn, right], False)):
         body = {"model": "m", "messages": messages}
-        assert is_preceded(read_request(body, "anthropic.messages"), body, "anthropic.messages") is expected
+        assert Histories().record("", "anthropic.messages", body, None).preceded is expected
 
 
 def test_ids_that_only_look_drawn_prove_nothing() -> None:
