@@ -7,7 +7,6 @@ from typing import Any
 
 from toolparity import normalize
 from toolparity.audit.conversations.call_ids import is_drawn
-from toolparity.audit.histories import Histories
 from toolparity.conversations import ConversationAudit, ConversationReport, record
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import read_request
@@ -76,15 +75,6 @@ def test_reasoning_that_was_encrypted_again_is_not_lost() -> None:
             (request | {"input": history}, json.dumps(answer | {"output": []})),
         )
         assert report.wires["openai.responses"].findings == findings
-
-
-def test_a_message_with_content_before_results_is_not_reported_again_in_later_rounds() -> None:
-    text = {"type": "text", "text": "One moment."}
-    turn, result = {"role": "assistant", "content": [USE]}, RESULT["content"][0]
-    early, right = ({"role": "user", "content": content} for content in ([text, result], [result, text]))
-    for messages, expected in (([USER, turn, early], True), ([USER, turn, early, turn, right], False)):
-        body = {"model": "m", "messages": messages}
-        assert Histories().record("", "anthropic.messages", body, None).preceded is expected
 
 
 def test_ids_that_only_look_drawn_prove_nothing() -> None:
