@@ -21,6 +21,8 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 #: The most bytes of all messages, which can be compressed, and the most characters of their texts, which takes a worker
 #: about 10 seconds to scrub.
 _MOST_BYTES, _MOST_TEXT = 64 << 20, 4 << 20
+#: How many bytes are parsed at a time. Compressed frames can expand to 1,000 times as many.
+_PORTION = 1 << 14
 #: The side that masks its frames, and to which `permessage-deflate` gives the name of its parameters.
 _SENDERS: dict[Direction, str] = {"sent": "client", "received": "server"}
 
@@ -105,16 +107,17 @@ class _Direction:
                 )
             ]
 
-    def read(self, data: bytes | bytearray) -> Iterator[Message]:
-        self._frames.receive_data(data)
-        self._frames.data_to_send()  # the answers of a real peer
-        for frame in self._frames.events_received():
-            assert isinstance(frame, Frame)
-            if frame.opcode is CLOSE:
-                close = Close.parse(frame.data)
-                yield Message(self._name, "close", len(frame.data), close.reason, close.code)
-            elif frame.opcode in _DATA:
-                yield from self._message(frame)
+    def read(self, data: bytearray) -> Iterator[Message]:
+        for start in range(0, len(data), _PORTION):
+            self._frames.receive_data(data[start : start + _PORTION])
+            self._frames.data_to_send()  # the answers of a real peer
+            for frame in self._frames.events_received():
+                assert isinstance(frame, Frame)
+                if frame.opcode is CLOSE:
+                    close = Close.parse(frame.data)
+                    yield Message(self._name, "close", len(frame.data), close.reason, close.code)
+                elif frame.opcode in _DATA:
+                    yield from self._message(frame)
 
     def _message(self, frame: Frame) -> Iterator[Message]:
         if frame.opcode is not Opcode.CONT:
