@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.detect import body_wires
+from toolparity.normalizer.wires.shapes import event_wire
 
 from ..errors import UnreadableSource
 from . import (
@@ -123,10 +124,12 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     read = False
     for number, part in enumerate(_parts(data, wire), 1):
         source = f"{path}#{number}"
+        items: list[ReadItem] = []
         try:
-            items = list(_part(source, part, wire))
+            for item in _part(source, part, wire):
+                items.append(item)
         except Exception as error:  # one entry must not hide the others
-            items = [problem_of(error, "an entry", source, None)]
+            items.append(problem_of(error, "an entry", source, None))
         if items and all(isinstance(item, Problem) and not item.skipped for item in items):
             problems += (item for item in items if isinstance(item, Problem))
             continue
@@ -176,16 +179,23 @@ def _is_entry(element: Any) -> bool:
 
 
 def _listed(data: bytes) -> list[Any]:
-    """Return the elements of a list if one of them is a row or an entry of a log; an empty list otherwise."""
+    """Return the elements of a list if one of them is or wraps a row or an entry of a log; an empty list otherwise.
+
+    Lists of bodies and of the events of streams are not divided here.
+    """
     try:
         value = json_codec.decode(data) if data.lstrip()[:1] == b"[" else None
     except (ValueError, RecursionError):
         return []
     elements: list[Any] = value if isinstance(value, list) else []
-    is_log = any(
-        isinstance(one, dict) and (recordings.is_row(one) or logs.format_of(one) is not None) for one in elements
-    )
-    return elements if is_log else []
+    return elements if any(isinstance(one, dict) and _is_of_log(one) for one in elements) else []
+
+
+def _is_of_log(element: dict[str, Any]) -> bool:
+    if recordings.is_row(element) or logs.format_of(element) is not None:
+        return True
+    is_body = recordings.body_wire(element) is not None or event_wire(element) is not None
+    return not is_body and bool(wrapping.entries(element, recordings.is_entry).entries)
 
 
 def _json_object(data: bytes) -> dict[str, Any] | None:

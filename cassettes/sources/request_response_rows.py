@@ -34,6 +34,7 @@ PAIRS = (
     ("request_payload", "response_payload"),
     ("backendRequestBody", "backendResponseBody"),
     ("requestBody", "responseBody"),
+    ("requestParams", "response"),
 )
 #: Members of a request or response body. A mapping with one of them is not an HTTP message.
 _ASKED = ("messages", "input", "contents", "tools", "model")
@@ -177,7 +178,9 @@ def _shows(response: Any) -> bool:
     except (UnreadableSource, TypeError, ValueError):
         return False
     value = http.parsed(body)
-    return body is not None and (http.wire_of(body) is not None or (isinstance(value, dict) and is_error(value)))
+    if isinstance(value, dict) and (is_error(value) or conversion.is_part_of_body(value)):
+        return True
+    return body is not None and http.wire_of(body) is not None
 
 
 def _converted(source: str, line: int | None, request: Any, response: dict[str, Any]) -> Exchange | None:

@@ -7,7 +7,7 @@ import re
 #: Members and types of requests and responses. In JSON inside a text, quotes are escaped, and in CSV doubled.
 _MEMBERS = (
     rb""""(?:choices|tool_calls|tool_use|finish_reason|stop_reason|function_call|candidates|functionCall|finishReason"""
-    rb"""|toolUse|stopReason|done_reason|toolCalls|tool_plan|requires_action)\\*"+\s*:"""
+    rb"""|toolUse|toolName|stopReason|done_reason|toolCalls|tool_plan|requires_action)\\*"+\s*:"""
     rb"""|"object"\s*:\s*"(?:chat\.completion|response")|"type"\s*:\s*"(?:message_start|response\.)"""
 )
 #: What else a file shows: the top of a cassette, HAR file or recording, members of recorders, an error, events.

@@ -22,7 +22,7 @@ MEMBERS = (
     *("data", "observations", "runs", "items", "results", "spans", "records", "logs", "hits", "rows", "events"),
     *("_source", "message", "log", "attributes", "properties"),
     *("Entries", "entries", "mappings", "requests", "interactions", "http_interactions"),  # recorders
-    *("jsonPayload", "textPayload", "fields", "line", "MESSAGE"),
+    *("jsonPayload", "textPayload", "fields", "line", "MESSAGE", "requestOptions"),
 )
 #: Members that hold a line of a log, which can be plain text.
 LINES = ("message", "log", "line", "MESSAGE", "textPayload")

@@ -36,11 +36,14 @@ FORMATS = {
     "spans": "span_rows",
     "claude-code": "claude_code",
     "codex": "codex",
+    "gemini-cli": "gemini_cli",
+    "inspect": "inspect_ai",
+    "sdk-spans": "sdk_spans",
 }
 
 
 #: Formats that hold what was displayed, from which the requests are reconstructed.
-TRANSCRIPTS = frozenset(("claude-code", "codex"))
+TRANSCRIPTS = frozenset(("claude-code", "codex", "gemini-cli"))
 _OTLP = re.compile(rb"\A[\xef\xbb\xbf\s]*\{\s*\"resource(?:Spans|Logs)\"\s*:")
 
 

@@ -6,6 +6,7 @@ ids and their argument texts as the log has them.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from toolparity.normalizer import json_codec
@@ -44,8 +45,12 @@ def exchange(
     another form.
     """
     request, response = parsed(request), parsed(response)
-    calls = calls_in(_after_history(response))
-    response = _whole(response)
+    counted = calls_in(_after_history(response))
+    if (part := _part(response)) is not None:
+        response = part
+    calls = max(counted, calls_in(_after_history(response)))
+    if calls == 0 and _stops_for_calls(finish, response):  # a logger that kept the text of a stream alone
+        calls = 1
     if isinstance(response, dict) and (wire := body_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
     elif isinstance(response, dict) and is_error(response):
@@ -70,6 +75,13 @@ def exchange(
     )
 
 
+#: Members that hold a message of the model, or a list of its messages, choices or items.
+_HOLDERS = ("messages", "message", "output", "outputs")
+#: How many of them are searched inside each other.
+_DEEPEST = 3
+_ROLES = ("assistant", "model")
+
+
 def body_wire(response: dict[str, Any]) -> str | None:
     """Return the wire of a body, also of one whose form an event of a stream can have; None if it fits several."""
     fits = body_wires(response)
@@ -87,28 +99,68 @@ def _after_history(response: Any) -> Any:
 
 def is_part_of_body(value: Any) -> bool:
     """Return whether a response is a message, or a list of choices or messages, of which `exchange` makes a body."""
-    if _whole(value) is not value:
-        return True
-    if isinstance(value, dict) and body_wire(value) is not None:
-        return False
-    messages = value if isinstance(value, list) else [value]
-    return any(isinstance(one, dict) and one.get("role") in ("assistant", "model") for one in messages)
+    return _part(value) is not None
 
 
-def _whole(response: Any) -> Any:
-    """Return a body around choices of Chat Completions, or items of Responses; any other response unchanged."""
-    entries = [one for one in response if isinstance(one, dict)] if isinstance(response, list) else []
+def _part(value: Any, depth: int = 0) -> Any:
+    """Return the message or messages of a response that is not a body, or else None.
+
+    Choices of Chat Completions, items of Responses, and an answer of Gemini as its Python SDK prints it, become a body.
+    The response can be in a member of `_HOLDERS`.
+    """
+    if isinstance(value, dict):
+        if whole_wire(value) is not None:
+            return value if depth else None
+        if "role" in value:
+            return value if value["role"] in _ROLES else None
+        if isinstance(value.get("candidates"), list) and whole_wire(made := _camelized(value)) is not None:
+            return made
+        inside = (_part(parsed(value.get(name)), depth + 1) for name in _HOLDERS if depth < _DEEPEST)
+        return next((part for part in inside if part is not None), None)
+    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
     if entries and all(isinstance(one.get("message"), dict) and "finish_reason" in one for one in entries):
         return {"object": "chat.completion", "choices": entries}
     if any(_is_item(one) for one in entries):
         return {"object": "response", "status": "completed", "output": entries}
-    return response
+    return value if any(one.get("role") in _ROLES for one in entries) else None
+
+
+def _camelized(value: Any) -> Any:
+    """Return an answer of Gemini with the names that it has on the wire. Arguments and results stay unchanged."""
+    if isinstance(value, list):
+        return [_camelized(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: member for name, member in value.items() if member is not None}
+    return {
+        re.sub(r"_([a-z])", lambda found: found[1].upper(), name): (
+            member if name in ("args", "response") else _camelized(member)
+        )
+        for name, member in kept.items()
+    }
+
+
+def _stops_for_calls(finish: Any, response: Any) -> bool:
+    """Return whether a response ended for calls, by its stop reason."""
+    ends = [finish]
+    if isinstance(response, dict):
+        choices = [one for one in _listed(response.get("choices")) if isinstance(one, dict)]
+        ends += [
+            response.get("stop_reason"),
+            response.get("finish_reason"),
+            *(one.get("finish_reason") for one in choices),
+        ]
+    return any(end in ("tool_calls", "tool_use", "function_call") for end in ends)
 
 
 def _is_item(one: dict[str, Any]) -> bool:
     """Return whether an object is an item of Responses, such as a call."""
     kind = text(one.get("type")) or ""
     return kind.endswith("_call") and kind != "tool_call" and "role" not in one
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def text(value: Any) -> str | None:

@@ -1,7 +1,8 @@
 """Messages of several notations, converted to those of Chat Completions.
 
 The notations: Chat Completions itself, the Messages API (blocks), LangChain (serialized objects, and calls of ``name``
-and ``args``), the GenAI conventions of OpenTelemetry (``parts``), and OpenInference (nested ``message``).
+and ``args``), the GenAI conventions of OpenTelemetry and Gemini (``parts``), OpenInference (nested ``message``), the AI
+SDK of Vercel (``tool-call``), and Datadog (``tool_id``, ``tool_results``).
 """
 
 from __future__ import annotations
@@ -11,12 +12,24 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
-#: Blocks of the Messages API that Chat Completions cannot hold in a content.
+#: Types of blocks and parts that Chat Completions cannot hold in a content.
 _CALLS, _RESULTS, _REASONING = (
-    ("tool_use", "tool_call"),
-    ("tool_result",),
+    ("tool_use", "tool_call", "tool-call"),
+    ("tool_result", "tool_call_response", "tool-result"),
     ("thinking", "redacted_thinking", "reasoning"),
 )
+#: Members of a part of Gemini, and the type of what they hold. The Python SDK writes them in snake case.
+_HOLDERS = {
+    "functionCall": "tool_call",
+    "function_call": "tool_call",
+    "functionResponse": "tool_result",
+    "function_response": "tool_result",
+}
+#: Members of calls and results, in the order in which they are looked for.
+_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "tool_id", "id")
+_NAMES = ("name", "toolName", "function")
+_ARGUMENTS = ("arguments", "args", "input")
+_CONTENTS = ("content", "response", "result", "output")
 
 
 def as_chat(messages: Any) -> list[dict[str, Any]]:
@@ -57,6 +70,13 @@ def _converted(message: dict[str, Any]) -> list[dict[str, Any]]:
         made["tool_calls"] = [_call(entry) for entry in calls if isinstance(entry, dict)]
     if role == "assistant" and isinstance(message.get("function_call"), dict):
         made["function_call"] = message["function_call"]
+    if isinstance(results := message.get("tool_results"), list) and results:
+        shown = [{"type": "text", "text": made["content"]}] if made["content"] else []
+        marked = [{**one, "type": _RESULTS[0]} for one in results if isinstance(one, dict)]
+        return _of_blocks({"role": role}, marked + shown)
+    blocks = made["content"] if isinstance(made["content"], list) else ()
+    if role == "tool" and any(isinstance(block, dict) and block.get("type") in _RESULTS for block in blocks):
+        return _of_blocks({"role": role}, blocks)
     if role == "tool":
         made["tool_call_id"] = message.get("tool_call_id") or message.get("id")
         if not isinstance(made["content"], (str, list)):
@@ -64,24 +84,16 @@ def _converted(message: dict[str, Any]) -> list[dict[str, Any]]:
     elif isinstance(made["content"], dict):
         made["content"] = json_codec.text(made["content"])
     elif isinstance(made["content"], list):
-        return _of_blocks(made)
+        return _of_blocks(made, made["content"])
     return [made]
 
 
-def _of_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Convert a message whose content may have calls and results. Each result becomes a message."""
-    blocks = [block for block in message["content"] if isinstance(block, dict)]
-    results = [
-        {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": _result_text(block.get("content"))}
-        for block in blocks
-        if block.get("type") in _RESULTS
-    ]
-    calls = [
-        call(block.get("id"), block.get("name"), block.get("input", block.get("args")))
-        for block in blocks
-        if block.get("type") in _CALLS
-    ]
-    kept = [block for block in blocks if block.get("type") not in (*_CALLS, *_RESULTS, *_REASONING)]
+def _of_blocks(message: dict[str, Any], blocks: Any) -> list[dict[str, Any]]:
+    """Convert a message whose blocks or parts may be calls and results. Each result becomes a message."""
+    typed = [_typed(block) for block in blocks if isinstance(block, dict)]
+    results = [_result(block) for kind, block in typed if kind in _RESULTS]
+    calls = [_call(block) for kind, block in typed if kind in _CALLS]
+    kept = [block for kind, block in typed if kind not in (*_CALLS, *_RESULTS, *_REASONING)]
     if results and not kept and not calls:
         return results
     made = {**message, "content": kept or None}
@@ -90,9 +102,27 @@ def _of_blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [*results, made]
 
 
+def _typed(block: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return the type of a block, and what it holds."""
+    for name, kind in _HOLDERS.items():
+        if isinstance(block.get(name), dict):
+            return kind, block[name]
+    return (block["type"] if isinstance(block.get("type"), str) else None), block
+
+
+def _result(block: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": _first(block, _IDS), "content": _result_text(_first(block, _CONTENTS))}
+
+
+def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((item[name] for name in names if item.get(name) is not None), None)
+
+
 def _result_text(content: Any) -> str:
     if isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content):
         return "".join(str(part["text"]) for part in content)
+    if isinstance(content, dict) and content.keys() == {"type", "value"}:  # Vercel
+        content = content["value"]
     return content if isinstance(content, str) else json_codec.text(content)
 
 
@@ -107,46 +137,18 @@ def _call(entry: dict[str, Any]) -> dict[str, Any]:
     function = entry.get("function")
     if isinstance(function, dict):
         return {**entry, **call(entry.get("id"), function.get("name"), function.get("arguments"))}
-    arguments = next((entry[key] for key in ("arguments", "args", "input") if key in entry), None)
-    return call(entry.get("id"), entry.get("name"), arguments)
+    return call(_first(entry, _IDS), _first(entry, _NAMES), _first(entry, _ARGUMENTS))
 
 
 def _of_parts(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Convert a message with parts. Each result becomes a message."""
+    """Convert a message with parts. Its content is the text of its parts."""
     role = _ROLES.get(str(message.get("role")), str(message.get("role")))
-    texts: list[Any] = []
-    calls: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] = []
-    for part in map(_gemini_part, message["parts"]):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind == "tool_call":
-            calls.append(call(part.get("id"), part.get("name"), part.get("arguments")))
-        elif kind == "tool_call_response":
-            value = part.get("response", part.get("result"))
-            content = value if isinstance(value, str) else json_codec.text(value)
-            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": content})
-        elif kind == "text":
-            texts.append(str(part.get("content", "")))
-    if results and not texts and not calls:
-        return results
-    made: dict[str, Any] = {"role": role, "content": "".join(texts) or None}
-    if calls:
-        made["tool_calls"] = calls
-    return [*results, made]
-
-
-def _gemini_part(part: Any) -> Any:
-    """Return a part of Gemini, which has no type, in the notation of the GenAI conventions; any other unchanged.
-
-    The service writes ``functionCall``, and dumps of the SDK for Python write ``function_call``.
-    """
-    if not isinstance(part, dict) or "type" in part:
-        return part
-    call = part.get("functionCall") or part.get("function_call")
-    result = part.get("functionResponse") or part.get("function_response")
-    if isinstance(call, dict):
-        return {"type": "tool_call", "id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
-    if isinstance(result, dict):
-        return {"type": "tool_call_response", "id": result.get("id"), "response": result.get("response")}
-    is_text = isinstance(part.get("text"), str) and not part.get("thought")
-    return {"type": "text", "content": part["text"]} if is_text else part
+    parts = [part for part in message["parts"] if isinstance(part, dict)]
+    made = _of_blocks({"role": role}, parts)
+    for one in made:
+        if "tool_call_id" not in one:
+            shown = one["content"] or ()
+            plain = [part for part in shown if part.get("type") in (None, "text") and not part.get("thought")]
+            texts = [_first(part, ("content", "text")) for part in plain]
+            one["content"] = "".join(str(text) for text in texts if text is not None) or None
+    return made

@@ -90,6 +90,8 @@ class Reader:
             status = span.get("status")
             failed = isinstance(status, dict) and status.get("code") in (2, "STATUS_CODE_ERROR")
             trace = str(span.get("traceId")).lower()
+            if "logfire.msg" in attributes:  # the response of a stream is a log with the same input, in another trace
+                trace = str(hash(str(attributes.get("gen_ai.input.messages"))))
             try:
                 yield from self._answers(trace, spans.exchange(source, line, attributes, events, failed=failed))
             except spans.WithoutMessages as error:

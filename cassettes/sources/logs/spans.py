@@ -2,8 +2,8 @@
 
 Contents are in ``gen_ai.input.messages`` and ``gen_ai.output.messages`` (new conventions), in events of the span (old
 ones), in ``gen_ai.prompt.0.role`` and so on (OpenLLMetry), in ``input.value`` and ``llm.input_messages.…``
-(OpenInference, which Phoenix uses), in ``langfuse.observation.input`` (the SDK of Langfuse), or in
-``mlflow.spanInputs`` (MLflow).
+(OpenInference, which Phoenix uses), in ``langfuse.observation.input`` (the SDK of Langfuse), in ``mlflow.spanInputs``
+with the chunks of a stream in events (MLflow), or in ``ai.prompt.messages`` and ``ai.response.…`` (Vercel's AI SDK).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolparity.normalizer.wires.shapes import whole_wire
+from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 
 from ...errors import UnreadableSource
 from ..json_text import parsed
@@ -34,8 +34,15 @@ _OUTPUT = "gen_ai.output.messages"
 _PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.", "mlflow.spanOutputs")
 
 #: Operations and kinds of spans that are calls to a model.
-_CALLS = frozenset(("chat", "generate_content", "text_completion", "completion", "LLM", "generation"))
-_KINDS = ("gen_ai.operation.name", "llm.request.type", "openinference.span.kind", "langfuse.observation.type")
+_CALLS = frozenset(("chat", "generate_content", "text_completion", "completion", "LLM", "generation", "CHAT_MODEL"))
+_KINDS = (
+    *("gen_ai.operation.name", "llm.request.type", "openinference.span.kind", "langfuse.observation.type"),
+    "mlflow.spanType",
+)
+#: Attributes that only a span with a response has.
+_ANSWERED = ("gen_ai.response.finish_reasons", "gen_ai.usage.output_tokens")
+#: The beginning of the names of MLflow's events for the chunks of a stream, and their attribute.
+_CHUNKS, _CHUNK = "mlflow.chunk.item.", "mlflow.chunk.value"
 _CAPTURE = (
     "pass the file of the log records as well, if they have the messages, or let the instrumentation capture them, as "
     "with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
@@ -64,12 +71,13 @@ def exchange(
     for name, more in events:
         if name == DETAILS:
             attributes = {**attributes, **more}
+    chunks = [more[_CHUNK] for name, more in events if name.startswith(_CHUNKS) and isinstance(more.get(_CHUNK), str)]
     request, response, finish = _contents(attributes, events)
     if response in (None, "", []):
         if _is_call(attributes) and not failed and not any(name == "exception" for name, _ in events):
             raise WithoutMessages("a span of a model without its messages", hint=_CAPTURE)
         return
-    yield conversion.exchange(
+    made = conversion.exchange(
         source,
         line,
         format="opentelemetry",
@@ -82,13 +90,21 @@ def exchange(
         usage=_usage(attributes),
         finish=finish,
     )
+    event = parsed(chunks[0]) if chunks else None
+    if isinstance(event, dict) and (wire := event_wire(event)) is not None:  # the message of MLflow lacks the calls
+        made.body = "".join(f"data: {chunk}\n\n" for chunk in chunks).encode()
+        made.wire, made.stream = wire, True
+    yield made
 
 
 def _is_call(attributes: dict[str, Any]) -> bool:
     """Return whether a span is a call to a model that did not fail, and not one of a tool, an agent or embeddings."""
     if attributes.get("error.type") is not None or _OUTPUT in attributes:  # an answer without a message
         return False
-    return any(attributes.get(name) in _CALLS for name in _KINDS)
+    kinds = [str(attributes.get(name)).strip('"') for name in _KINDS]  # MLflow writes JSON
+    return any(kind in _CALLS for kind in kinds) or (
+        all(kind == "None" for kind in kinds) and any(name in attributes for name in _ANSWERED)
+    )
 
 
 def message_of(role: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -112,8 +128,14 @@ def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, 
         return parsed(attributes.get("langfuse.observation.input")), response, None
     for before, after in (("input.value", "output.value"), ("mlflow.spanInputs", "mlflow.spanOutputs")):
         body = parsed(attributes.get(after))
-        if isinstance(body, dict) and whole_wire(body) is not None:
+        whole = isinstance(body, dict) and whole_wire(body) is not None
+        if whole or (_is_call(attributes) and conversion.is_part_of_body(body)):
             return parsed(attributes.get(before)), body, None
+    if "ai.prompt.messages" in attributes:
+        calls = parsed(attributes.get("ai.response.toolCalls"))
+        texts = {"role": "assistant", "content": attributes.get("ai.response.text"), "tool_calls": calls}
+        finish = (text(attributes.get("ai.response.finishReason")) or "").replace("-", "_")
+        return parsed(attributes["ai.prompt.messages"]), texts if finish else None, finish
     for before, after in (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion")):
         if answers := _indexed(attributes, after):
             return _indexed(attributes, before), answers, text(answers[-1].get("finish_reason"))

@@ -1,9 +1,9 @@
-"""Makes the samples of logs again: ``python -m tests.logs.make_samples [NAME…]``.
+"""Makes the samples of logs again: ``python -m tests.cassettes.sources.logs.make_samples [NAME…]``.
 
 Each program of `writers/` runs in an environment with its tool, which this script creates below FOLDER (by default in
-the cache of the user) with pip. The program plays conversations with the emulated providers, and prints what its agent
-saw. `samples/samples.json` keeps these counts with the versions of the tool, and the tests compare them with what the
-importers read. Samples that no tool here can write are written by hand, and `samples.json` says so.
+the cache of the user) with pip or npm. The program plays conversations with the emulated providers, and prints what its
+agent saw. `samples/samples.json` keeps these counts with the versions of the tool and with what the audit reads, and
+the tests compare them. Samples that no tool here can write are written by hand, and `samples.json` says so.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from click.testing import CliRunner
+
 from tests.audit.conversations.agents import SCRIPTS
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cli import main as cli
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
@@ -31,7 +34,8 @@ class Writer(NamedTuple):
 
     An argument that names a surface becomes the address of the emulated provider; "port" becomes a free port. A
     requirement with "npm:" is installed with npm, one with "system:" is not installed.
-    ``python``: the interpreter, by default the one that runs this script.
+    ``python``: the interpreter, by default the one that runs this script. With "npm", the requirements are packages of
+    npm; this interpreter runs the program, and the first argument is their folder.
     """
 
     program: str
@@ -61,11 +65,32 @@ _CURL = ("system:curl==7.88.1",)
 _POLLY = [f"npm:@pollyjs/{part}==6.0.6" for part in ("core", "adapter-node-http", "persister-fs")]
 _VCRPY = ("vcrpy==7.0.0", "requests==2.34.2", "multidict==7.2.1")
 _PHOENIX = ("arize-phoenix==20.3.0", "opentelemetry-exporter-otlp-proto-http==1.45.2", *_INFERENCE, *_SDKS)
+_LATER = ("openai==3.57.0", "anthropic==2.14.0")
+_LOGFIRE = ("logfire==5.4.0", _LATER[0], *_TELEMETRY)
+_VERCEL = ("ai@6.0.326", "@ai-sdk/openai@3.0.141", "@ai-sdk/anthropic@3.0.140", "zod@4.6.7")
+_NODE_TELEMETRY = ("@opentelemetry/sdk-trace-node@2.12.1", "@opentelemetry/otlp-transformer@0.223.1")
+
+
+def _sdk(name: str, surfaces: tuple[str, ...], requirements: tuple[str, ...], format: str = "sdk-spans") -> Writer:
+    return Writer("sdks", (name, *surfaces), requirements, format)
+
+
 #: Sample -> its writer.
 WRITERS = {
-    "langfuse-sdk.jsonl": Writer("langfuse", _CHAT, ("langfuse==5.0.4", "openai==3.54.0", *_TELEMETRY)),
-    "langsmith.jsonl": Writer("langsmith", _BOTH, ("langsmith==0.15.0", *_SDKS), "langsmith"),
-    "litellm.jsonl": Writer("litellm", _CHAT, ("litellm==1.106.2", "mcp==2.3.0"), "litellm"),
+    "agents-sdk.jsonl": _sdk("agents", _CHAT, ("openai-agents==0.24.0", _LATER[0])),
+    "braintrust.jsonl": _sdk("braintrust", _BOTH, ("braintrust==0.48.1", *_LATER)),
+    "claude-code-print.jsonl": Writer("npm", ("claude",), ("@anthropic-ai/claude-code@2.1.197",), "claude-code", "npm"),
+    "codex-exec.jsonl": Writer("npm", ("codex",), ("@openai/codex@0.171.0",), "codex", "npm"),
+    "datadog.jsonl": _sdk("datadog", _BOTH, ("ddtrace==4.16.0", *_LATER), "recordings"),
+    "gemini-cli.jsonl": Writer("npm", ("gemini",), ("@google/gemini-cli@0.61.0",), "gemini-cli", "npm"),
+    "inspect.json": _sdk("inspect", _CHAT, ("inspect-ai==0.3.285", _LATER[0]), "inspect"),
+    "langfuse-sdk.jsonl": _sdk("langfuse", _CHAT, ("langfuse==5.0.4", "openai==3.54.0", *_TELEMETRY), "otlp"),
+    "langsmith.jsonl": _sdk("langsmith", _BOTH, ("langsmith==0.15.0", *_SDKS), "langsmith"),
+    "logfire.jsonl": _sdk("logfire", _CHAT, _LOGFIRE, "otlp"),
+    "mlflow.jsonl": _sdk("mlflow", _CHAT, ("mlflow-skinny==3.17.2", _LATER[0], "pandas", "numpy"), "recordings"),
+    "opik.jsonl": _sdk("opik", _CHAT, ("opik==2.2.122", "openai==2.54.0")),
+    "vercel.jsonl": Writer("npm", ("vercel", *_BOTH), (*_VERCEL, *_NODE_TELEMETRY), "otlp", "npm"),
+    "litellm.jsonl": _sdk("litellm", _CHAT, ("litellm==1.106.2", "mcp==2.3.0"), "litellm"),
     "curl-trace.txt": Writer("recorder", ("curl -s -o /dev/null --trace-ascii -", *_PORT), _CURL, "raw-http"),
     "curl-verbose.txt": Writer("recorder", ("curl -v", *_PORT), _CURL, "raw-http"),
     "mitmproxy.flows": Writer("recorder", ("mitmproxy", *_PORT), ("mitmproxy==11.0.2",), "mitmproxy"),
@@ -73,12 +98,12 @@ WRITERS = {
     "polly.har": Writer("recorder", ("@pollyjs/core", *_PORT), (*_POLLY,), "json"),
     "vcrpy-tags.yaml": Writer("recorder", ("vcrpy", *_PORT), _VCRPY, "cassette"),
     "wiremock.json": Writer("recorder", ("wiremock", *_PORT), ("npm:wiremock==3.13.2",), "json"),
-    "openinference.jsonl": Writer("instrumentation", ("openinference.instrumentation", *_BOTH), _OPENINFERENCE),
-    "openllmetry.jsonl": Writer("instrumentation", ("opentelemetry.instrumentation", *_BOTH), _OPENLLMETRY),
-    "opentelemetry-console.json": Writer("opentelemetry", ("console", *_CHAT), _OPENTELEMETRY, "spans"),
-    "opentelemetry-events.jsonl": Writer("opentelemetry", ("events", *_CHAT), _OPENTELEMETRY),
-    "opentelemetry-new.jsonl": Writer("opentelemetry", ("attributes", *_CHAT), _OPENTELEMETRY),
-    "opentelemetry-without-contents.jsonl": Writer("opentelemetry", ("no-contents", *_CHAT), _OPENTELEMETRY),
+    "openinference.jsonl": _sdk("instrumentation", ("openinference.instrumentation", *_BOTH), _OPENINFERENCE, "otlp"),
+    "openllmetry.jsonl": _sdk("instrumentation", ("opentelemetry.instrumentation", *_BOTH), _OPENLLMETRY, "otlp"),
+    "opentelemetry-console.json": _sdk("opentelemetry", ("console", *_CHAT), _OPENTELEMETRY, "spans"),
+    "opentelemetry-events.jsonl": _sdk("opentelemetry", ("events", *_CHAT), _OPENTELEMETRY, "otlp"),
+    "opentelemetry-new.jsonl": _sdk("opentelemetry", ("attributes", *_CHAT), _OPENTELEMETRY, "otlp"),
+    "opentelemetry-without-contents.jsonl": _sdk("opentelemetry", ("no-contents", *_CHAT), _OPENTELEMETRY, "otlp"),
     # Phoenix does not start with Python 3.11.
     "phoenix.json": Writer("phoenix", (*_BOTH, "port", "port"), _PHOENIX, "spans", "python3.12"),
 }
@@ -95,18 +120,35 @@ def main(names: list[str]) -> None:
 
 
 def _make(name: str, writer: Writer, servers: Servers) -> dict[str, Any]:
-    python = _environment(writer)
+    folder = _environment(writer)
+    python = folder / "bin" / "python" if writer.python != "npm" else sys.executable
     program = HERE / "writers" / f"{writer.program}_writer.py"
     arguments = [_argument(argument, servers) for argument in writer.arguments]
+    if writer.python == "npm":
+        arguments[1:1] = [str(folder)]
     target = SAMPLES / name
     ended = subprocess.run(
-        [python, program, *arguments, target], capture_output=True, text=True, timeout=300, check=False
+        [python, program, *arguments, target], capture_output=True, text=True, timeout=300, check=False, cwd=folder
     )
     if ended.returncode:
         sys.exit(f"{name}: {ended.stderr}")
-    _clean(target, python.parents[1])
+    _clean(target, folder)
     counts: dict[str, Any] = json.loads(ended.stdout[ended.stdout.rindex('{"exchanges"') :])
-    return {"format": writer.format, "written_by": counts.pop("versions"), **counts}
+    return {"format": writer.format, "written_by": versions_of(writer), **counts, **read_by_audit(target)}
+
+
+def versions_of(writer: Writer) -> dict[str, str]:
+    """Return the tools of a writer with their versions."""
+    named = [one.rpartition(":")[2] for one in writer.requirements if re.search("==|.@", one)]
+    return dict(re.split("==|(?<=.)@", one, maxsplit=1) for one in named)
+
+
+def read_by_audit(path: Path) -> dict[str, int]:
+    """Return how many exchanges and calls of a sample the audit reads, and its exit code."""
+    result = CliRunner().invoke(cli, ["audit", str(path), "--json"])
+    data = json.loads(result.stdout)
+    calls = sum(figures["calls"] for figures in data["wires"].values())
+    return {"exchanges_read": data["exchanges"], "calls_read": calls, "exit_code": result.exit_code}
 
 
 def _argument(argument: str, servers: Servers) -> str:
@@ -119,27 +161,29 @@ def _argument(argument: str, servers: Servers) -> str:
 
 
 def _environment(writer: Writer) -> Path:
-    """Return the Python of an environment with the requirements of a writer."""
-    folder = FOLDER / re.sub(r"==.*|[^\w.-]", "", writer.requirements[0])
-    python = folder / "bin" / "python"
+    """Return the folder of an environment with the requirements of a writer: a venv, a project of npm, or both."""
+    folder = FOLDER / re.sub(r"(?<=.)[=@[].*", "", writer.requirements[0].removeprefix("npm:")).replace("/", "-")
     done = folder / "requirements.txt"
     wanted = "\n".join(writer.requirements)
     if not done.exists() or done.read_text("utf-8") != wanted:
-        subprocess.run([writer.python, "-m", "venv", "--clear", folder], check=True)
-        by_npm = [one[4:].replace("==", "@") for one in writer.requirements if one.startswith("npm:")]
-        by_pip = [one for one in writer.requirements if ":" not in one]
-        for tool, names in (((python, "-m", "pip"), by_pip), (("npm", "--prefix", folder), by_npm)):
+        is_npm = writer.python == "npm"
+        npm = [one.removeprefix("npm:").replace("==", "@") for one in writer.requirements if is_npm or "npm:" in one]
+        pip = [] if is_npm else [one for one in writer.requirements if ":" not in one]
+        if not is_npm:
+            subprocess.run([writer.python, "-m", "venv", "--clear", folder], check=True)
+        for tool, names in (((folder / "bin" / "python", "-m", "pip"), pip), (("npm", "--prefix", folder), npm)):
             if names:
                 subprocess.run([*tool, "install", "-q", *names], check=True)
         done.write_text(wanted, "utf-8")
-    return python
+    return folder
 
 
 def _clean(target: Path, environment: Path) -> None:
     """Remove the paths of this machine from a sample. Flows have lengths, and no paths."""
     if target.suffix != ".flows":
         site_packages = re.escape(str(environment)).encode() + rb"/lib/python[0-9.]+/site-packages/"
-        target.write_bytes(re.sub(site_packages, b"", target.read_bytes()))
+        content = re.sub(site_packages, b"", target.read_bytes())
+        target.write_bytes(content.replace(f"{HERE}/".encode(), b""))
 
 
 if __name__ == "__main__":

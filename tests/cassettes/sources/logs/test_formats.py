@@ -79,6 +79,11 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"request_id": "r", "response_id": "s", "request_body": {"messages": [ASKED]}, "response_body": CHAT},
         {"request_id": "r", "response_id": "s", "request_body": {"messages": [ASKED]}, "response_body": MESSAGE},
     ],
+    "sdk-spans": [
+        {"span_id": "s", "span_attributes": {"type": "llm"}, "input": [ASKED], "output": MESSAGE},
+        {"span_id": "s", "start_ns": 1, "meta": {"span": {"kind": "llm"}, "output": {"messages": [FLAT_CALL]}}},
+    ],
+    "inspect": [{"eval": {}, "samples": [{"events": [{"event": "model", "output": {"choices": CHAT["choices"]}}]}]}],
     "spans": [
         span(**{"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": PARTS}])}),
         span(**{"gen_ai.output.messages": [{"role": "assistant", "parts": PARTS, "finish_reason": "tool_call"}]}),
@@ -111,7 +116,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
 
 
 def test_every_format_is_tested() -> None:
-    assert set(FORMATS) == {*ENTRIES, "otlp", "claude-code", "codex"}
+    assert set(FORMATS) == {*ENTRIES, "otlp", "claude-code", "codex", "gemini-cli"}
 
 
 @pytest.mark.parametrize(("format", "entry"), [(name, entry) for name, entries in ENTRIES.items() for entry in entries])
@@ -122,6 +127,11 @@ def test_an_entry_is_one_response_with_its_call(format: str, entry: dict[str, An
     assert (call.id, call.name, call.arguments) == ("call_1", "f", {"a": 1})
 
 
+def test_a_response_that_ended_for_calls_without_one_is_reported(tmp_path: Path) -> None:
+    entry = span(**{"gen_ai.output.messages": [{"role": "assistant", "parts": [], "finish_reason": "tool_call"}]})
+    assert CliRunner().invoke(main, ["audit", str(write(tmp_path / "log.jsonl", entry))]).exit_code == 4
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -130,6 +140,7 @@ def test_an_entry_is_one_response_with_its_call(format: str, entry: dict[str, An
         {"id": "r", "run_type": "chain", "inputs": {"messages": []}, "outputs": CHAT},
         {"id": "r", "call_type": "aembedding", "messages": [], "response": {"data": []}},
         span(**{"http.method": "GET"}),
+        {"span_id": "s", "span_attributes": {"type": "tool"}, "input": {}, "output": "dry"},
         span(**{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}),
     ],
 )
@@ -245,11 +256,14 @@ def test_calls_of_a_transcript_with_other_lines_between_them_are_one_response(tm
 
 
 def test_an_interrupted_call_of_a_transcript_is_not_judged(tmp_path: Path) -> None:
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "no"}
     lines = transcript(
         {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Is it dry?"}},
         block("a1", "u1", "msg_1", use("toolu_1")),
-        {"type": "user", "uuid": "u2", "parentUuid": "a1", "message": {"role": "user", "content": "Stop."}},
-        block("a2", "u2", "msg_2", {"type": "text", "text": "Stopped."}),
+        {"type": "user", "uuid": "r1", "parentUuid": "a1", "message": {"role": "user", "content": [result]}},
+        block("a2", "r1", "msg_2", use("toolu_2")),
+        {"type": "user", "uuid": "u2", "parentUuid": "a2", "message": {"role": "user", "content": "Stop."}},
+        block("a3", "u2", "msg_3", {"type": "text", "text": "Stopped."}),
     )
     output = CliRunner().invoke(main, ["audit", str(write(tmp_path / "s.jsonl", *lines)), "--json"]).stdout
     figures = json.loads(output)["conversations"]["wires"]["anthropic.messages"]

@@ -42,6 +42,9 @@ _GEMINI_ASKED = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 _GEMINI = {
     "candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}, "finishReason": "STOP"}]
 }
+_SNAKE_CONTENT = {"role": "model", "parts": [{"function_call": {"name": "f", "args": {}}}]}
+_SNAKE = {"candidates": [{"content": _SNAKE_CONTENT, "finish_reason": "STOP"}], "usage_metadata": {}}
+_PARTS = {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}}]}
 _USE = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
 _ANTHROPIC = {
     "id": "m",
@@ -111,6 +114,11 @@ CASES: dict[str, tuple[Any, str, int]] = {
     "Bedrock Converse": (_invocation({"messages": []}, _CONVERSE), "bedrock.converse", 1),
     "Bedrock InvokeModel": (_invocation({"messages": _ASKED}, _ANTHROPIC), "anthropic.messages", 1),
     "Bedrock stream of InvokeModel": (_invocation({"messages": _ASKED}, _EVENTS), "anthropic.messages", 1),
+    "Gemini's Python SDK": ({"request": _GEMINI_ASKED, "response": _SNAKE}, "google.gemini", 1),
+    "parts of Gemini's Python SDK": ({"input": [], "output": _SNAKE_CONTENT}, "openai.chat", 1),
+    "message as output of promptfoo": ({"prompt": {}, "response": {"output": _MESSAGE, "cost": 1}}, "openai.chat", 1),
+    "options of Portkey": ({"requestOptions": [{"requestParams": {}, "response": _CHAT}]}, "openai.chat", 1),
+    "parts of Vercel's AI SDK": ({"input": _ASKED, "output": {"messages": [_PARTS]}}, "openai.chat", 1),
     "Vertex row": ({"full_request": _GEMINI_ASKED, "full_response": _GEMINI}, "google.gemini", 1),
     "Vertex row of texts": (
         {"full_request": _text(_GEMINI_ASKED), "full_response": _text(_GEMINI)},

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -42,8 +41,7 @@ def main(openai_base: str, anthropic_base: str, port: str, grpc_port: str, targe
             server.terminate()
             server.wait()
     Path(target).write_text(json.dumps({"data": spans, "next_cursor": None}, indent=1) + "\n", "utf-8")
-    names = ("arize-phoenix", "openinference-instrumentation-openai", "openinference-instrumentation-anthropic")
-    agent.report(**{name: version(name) for name in (*names, "openai", "anthropic")})
+    agent.report()
 
 
 def _play(url: str, openai_base: str, anthropic_base: str) -> None:

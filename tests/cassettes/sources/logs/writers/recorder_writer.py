@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,12 +75,10 @@ def proxied(recorder: str, openai: str, anthropic: str, port: str, target: str) 
         play(*(f"http://{_HOST}:{port}{urlsplit(base).path}" for base in (openai, anthropic)))
         if recorder == "wiremock":
             Path(target).write_bytes(post(f"{admin}/stop", None))
-            agent.COUNTS["lost"] = 0  # the newest exchange is first, and its ids are those of the first conversation
     finally:
         program.terminate()
         program.wait()
-    package = _FOLDER / "node_modules" / recorder / "package.json"
-    agent.report(**{recorder: json.loads(package.read_text())["version"] if package.exists() else version(recorder)})
+    agent.report()
 
 
 def with_curl(options: list[str], openai: str, anthropic: str, target: str) -> None:
@@ -97,7 +94,7 @@ def with_curl(options: list[str], openai: str, anthropic: str, target: str) -> N
     play(openai, anthropic, recorded)
     if "-v" in options:
         agent.COUNTS["lost"] = 0  # the bodies of requests are not in the log
-    agent.report(curl=subprocess.check_output(["curl", "--version"], text=True).split()[1])
+    agent.report()
 
 
 def with_vcrpy(openai: str, anthropic: str, target: str) -> None:
@@ -109,7 +106,7 @@ def with_vcrpy(openai: str, anthropic: str, target: str) -> None:
     headers = {istr(name): value for name, value in _HEADERS.items()}
     with vcr.use_cassette(target):
         play(openai, anthropic, lambda url, body: requests.post(url, json.dumps(body), headers=headers).content)
-    agent.report(vcrpy=version("vcrpy"), multidict=version("multidict"))
+    agent.report()
 
 
 def _wait(port: int) -> None:

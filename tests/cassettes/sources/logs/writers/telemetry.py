@@ -6,8 +6,6 @@ OTLP JSON is what a collector's file exporter writes: the messages of the protoc
 from __future__ import annotations
 
 import base64
-import json
-from pathlib import Path
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -25,8 +23,9 @@ class Spans:
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
+        self.processor = SimpleSpanProcessor(self._exporter)
         self.provider = TracerProvider()
-        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.provider.add_span_processor(self.processor)
 
     @property
     def ended(self) -> tuple[Any, ...]:
@@ -44,13 +43,9 @@ def log_documents(records: tuple[Any, ...]) -> list[Any]:
 
 
 def document(message: Any) -> Any:
-    """Return a message of the protocol as OTLP JSON."""
-    return _with_hexadecimal_ids(MessageToDict(message))
-
-
-def write(target: str, documents: list[Any]) -> None:
-    """Write documents as lines."""
-    Path(target).write_text("".join(json.dumps(each) + "\n" for each in documents), "utf-8")
+    """Return a message of the protocol as OTLP JSON, without the resource of spans, which describes the machine."""
+    made = _with_hexadecimal_ids(MessageToDict(message))
+    return {name: [{**one, "resource": {}} for one in entries] for name, entries in made.items()}
 
 
 def _with_hexadecimal_ids(value: Any) -> Any:
