@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
 import click
 from msgspec import Struct, field
 
 from toolparity.cassettes.cli import console, exits
-from toolparity.cassettes.secrets import Scrubber
 from toolparity.cassettes.sources import Exchange, FilePart, PartReader, Problem, split_files
 from toolparity.normalizer.model import Wire
 from toolparity.reports.escape import cut
@@ -119,9 +118,9 @@ def _section(file: _File) -> Section:
         entries.append(_entry("found by", f"{count:,}: {' > '.join(steps)}"))
     if file.exchanges:
         entries.append(_entry("calls", _calls(file), "bad" if file.counted > file.calls else None))
-    scrubber = Scrubber()
+    scrub = _scrubber()
     for left in sorted(file.left.values(), key=lambda left: not left.first.fault):
-        entries += _left(left, scrubber)
+        entries += _left(left, scrub)
     if file.others:
         entries.append(_entry("not read", f"{file.others:,} other places", "bad"))
     return Lines(file.path, entries)
@@ -140,16 +139,25 @@ def _calls(file: _File) -> str:
     return f"{file.calls:,} read; an independent count of the responses{some} finds at least {file.counted:,}"
 
 
-def _left(left: _Left, scrubber: Scrubber) -> Iterator[tuple[StyledText, str]]:
-    """Yield the lines about one kind of places. Texts of others are without secrets, and short."""
-    is_fault = left.first.fault
-    text = f"{left.count:,}: {scrubber.text(left.first.what)}, first at {left.first.location}"
+def _scrubber() -> Callable[[str], str] | None:
+    """Return what removes secrets from a text, or None without the extra ``conformance``, which has protobuf."""
+    try:
+        from toolparity.cassettes.secrets import Scrubber
+    except ImportError:
+        return None
+    return Scrubber().text
+
+
+def _left(left: _Left, scrub: Callable[[str], str] | None) -> Iterator[tuple[StyledText, str]]:
+    """Yield the lines about one kind of places, short and scrubbed; without ``scrub``, no excerpt is shown."""
+    is_fault, clean = left.first.fault, scrub or str
+    text = f"{left.count:,}: {clean(left.first.what)}, first at {left.first.location}"
     yield _entry("not read" if is_fault else "skipped", text, "bad" if is_fault else None)
     for place, excerpt in left.shown:
-        if excerpt:
-            yield _entry("", f"{place}: {cut(scrubber.text(excerpt), _EXCERPT)}")
+        if excerpt and scrub is not None:
+            yield _entry("", f"{place}: {cut(scrub(excerpt), _EXCERPT)}")
     if left.first.hint and is_fault:
-        yield _entry("what to do", scrubber.text(left.first.hint))
+        yield _entry("what to do", clean(left.first.hint))
 
 
 def _entry(label: str, text: str, tone: Tone | None = None) -> tuple[StyledText, str]:

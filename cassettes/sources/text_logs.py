@@ -56,7 +56,7 @@ class _Piece(NamedTuple):
 def rule_of(head: bytes) -> str | None:
     """Return what shows that a file is such a log, by its first bytes, or None."""
     texts = [text for line in head.split(b"\n") if (text := line.strip(b"\xef\xbb\xbf \t\r"))]
-    if not texts or _FIELD.match(texts[0]):
+    if not texts or _FIELD.match(texts[0]) or b"\0" in head:  # a stream of events, or no text
         return None
     if _CRI.match(texts[0]):
         return "its first line has the prefix of a container runtime (CRI)"
@@ -66,7 +66,11 @@ def rule_of(head: bytes) -> str | None:
             return "its first line is one of a container, with log and stream"
         return None
     for text in texts:
-        if not text.startswith(b"[{") and b"{" in text and _has_entry(text, is_cut=text is texts[-1]):
+        if (
+            not (text.startswith(b"[{") or _FIELD.match(text))
+            and b"{" in text
+            and _has_entry(text, is_cut=text is texts[-1])
+        ):
             return "a line has text and a JSON object with traffic"
     return None
 
