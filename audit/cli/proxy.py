@@ -140,6 +140,8 @@ def command(
         _summarize(observer, record)
     if signals.received == signal.SIGINT:
         ctx.exit(exits.INTERRUPTED)
+    if observer.recorded["not-written"]:
+        ctx.exit(exits.FAULT)
 
 
 def _summarize(observer: Observer, record: Path | None) -> None:

@@ -107,6 +107,9 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
         return
     if parent.settings != child.settings:
         return
+    is_extended = link.shared == len(link.parent.chain) and kept.text == response.text
+    if not (link.proven or is_extended):  # another session with equal calls, in which the model did not reason
+        return
     turn = [message for message in messages[link.position :] if message.role in ("results", "assistant", "item")]
     if not following or following[0].role != "results" or len(turn) < len(messages) - link.position:
         return  # the turn is over: reasoning of earlier turns may be left out

@@ -13,9 +13,12 @@ _HOP_BY_HOP = frozenset(
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the fields to forward, in order: all but those of the connection and those that `Connection` names."""
+    """Yield the fields to forward, in order: all but those of the connection and those that `Connection` names.
+
+    It must not name fields for all recipients (RFC 9110, section 7.6.1). Without its length, a body would be lost.
+    """
     fields = list(headers)
-    dropped = _HOP_BY_HOP | tokens_of(fields, b"connection")
+    dropped = _HOP_BY_HOP | (tokens_of(fields, b"connection") - {b"content-length", b"host"})
     return ((name, value) for name, value in fields if name.lower() not in dropped)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import UnreadableSource
-from . import http
+from . import http, traffic_marks
 from .entries import problem_of
 from .files import Opened
-from .model import Exchange, ReadItem
+from .model import Exchange, Problem, ReadItem
 
 _HTTPRR = re.compile(rb"httprr trace v1\r?\n")
 _LENGTHS = re.compile(rb"(\d{1,12}) (\d{1,12})\r?\n")
@@ -75,7 +75,10 @@ def exchanges(file: Opened) -> Iterator[ReadItem]:
     if _HTTPRR.match(data):
         pairs = _httprr(data)
     else:
-        pairs = _paired(_traced(data) if _is_trace(data) else _shown(data))
+        is_trace = _is_trace(data)
+        pairs = _paired(_traced(data) if is_trace else _shown(data))
+        if traffic_marks.in_entry(_beside(data, is_trace=is_trace)):
+            yield Problem(file.path, "text beside the messages of HTTP shows traffic", "pass it as another file")
     for pair in pairs:
         number += 1
         source = f"{file.path}#{number}"
@@ -86,6 +89,17 @@ def exchanges(file: Opened) -> Iterator[ReadItem]:
             yield problem_of(error, "an exchange", source, None)
     if not number:
         raise UnreadableSource("no traffic: no messages of HTTP in the file")
+
+
+def _beside(data: bytes, *, is_trace: bool) -> bytes:
+    """Return the lines of a log of curl that belong to no message: those of other programs, and curl's remarks."""
+    lines = data.split(b"\n")
+    if is_trace:
+        return b"\n".join(line for line in lines if not (_DUMPED.match(line) or _TRACED.match(line)))
+    first = next((number for number, line in enumerate(lines) if line.startswith(b"<")), len(lines))
+    shown = [_SHOWN.match(line) for line in lines]
+    is_beside = ((match[1] == b"*" if match else number < first) for number, match in enumerate(shown))
+    return b"\n".join(line for line, beside in zip(lines, is_beside, strict=True) if beside)
 
 
 def _exchange(source: str, pair: _Pair) -> Exchange:
@@ -99,6 +113,9 @@ def _exchange(source: str, pair: _Pair) -> Exchange:
             request = _restored(request, request_headers)
         except UnreadableSource:
             request = b""
+    length = headers.get("content-length", "")
+    if length.isdecimal() and "content-encoding" not in headers and traffic_marks.in_entry(body[int(length) :]):
+        raise UnreadableSource("text after the response shows traffic", hint="pass it as another file")
     if not body.strip() and headers.get("content-length") != "0" and method != "HEAD" and not start.endswith(" 204"):
         raise UnreadableSource("the response has no body", hint="with curl -v, write standard output into the file")
     made = http.exchange(

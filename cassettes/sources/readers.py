@@ -27,6 +27,7 @@ from . import (
     request_response_rows,
     tables,
     text_logs,
+    traffic_marks,
     vcrpy,
     wrapping,
     xai_proto,
@@ -68,6 +69,8 @@ def row_items(
         if row is None:
             raise UnreadableSource("a row must be a JSON object")
         data = tables.entry(row, part.columns)
+        if data is None and traffic_marks.in_entry(str(row)):
+            raise UnreadableSource("the named columns are empty, but another one shows traffic", hint="name it as well")
         items = iter(()) if data is None else _part(source, data, wire, is_row=not part.columns)
         for item in by(f"cells of {', '.join(part.columns)}", items) if part.columns else items:
             if isinstance(item, Exchange):
@@ -122,7 +125,10 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """
     problems: list[Problem] = []
     read = False
-    for number, part in enumerate(_parts(data, wire), 1):
+    parts = _parts(data, wire)
+    if len(parts) > 1 and data.lstrip()[:1] == b"[" and not data.rstrip().endswith(b"]"):
+        problems.append(Problem(path, "the list in the file has no end", "pass the whole file"))
+    for number, part in enumerate(parts, 1):
         source = f"{path}#{number}"
         items: list[ReadItem] = []
         try:

@@ -21,6 +21,7 @@ from .http import address_of, method_of, optional_mapping, status_of
 from .json_text import parsed
 from .logs import conversion
 from .model import Exchange
+from .tables import shown_names
 
 #: The members of request and response. The first pair that a row has is used.
 PAIRS = (
@@ -42,8 +43,6 @@ _ANSWERED = ("choices", "output", "error")
 #: Members in which an HTTP message keeps its body, in a notation of `bodies.body_of` or as plain JSON.
 _SPELLED = ("parsed_body", "body_json", "body_blob")
 _BODY = ("body", "content", "json", "data", "inputBodyJson", "outputBodyJson")
-#: How many members an error names.
-_NAMED = 12
 _ADDRESS = ("url", "uri", "endpoint")
 
 
@@ -69,16 +68,17 @@ def by_content(item: dict[str, Any]) -> RowByContent | None:
         return None
     request = {"request": values[requests[0]]} if requests else {}
     others = {name: member for name, member in item.items() if name not in (*requests, *responses)}
-    step = ", ".join([*(f"request in {name}" for name in requests), f"response in {responses[0]}"])
+    step = ", ".join(
+        [*(f"request in {shown_names([name])}" for name in requests), f"response in {shown_names(responses)}"]
+    )
     return RowByContent({**others, **request, "response": values[responses[0]]}, step)
 
 
 def why_not(item: dict[str, Any]) -> UnreadableSource:
     """Return the error of an object that is not a row."""
     what = "several members hold requests or responses" if answered(item) else "no member holds a response"
-    names = ", ".join([*map(str, item)][:_NAMED]) + (", …" if len(item) > _NAMED else "")
     return UnreadableSource(
-        f"no traffic: {what}: {names}",
+        f"no traffic: {what}: {shown_names(item)}",
         hint="the columns of rows are named with --column request=NAME --column response=NAME, the wire of a body with "
         "--wire",
     )

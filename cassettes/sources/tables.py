@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from importlib import import_module
@@ -31,6 +31,8 @@ PARQUET, SQLITE = b"PAR1", b"SQLite format 3\0"
 _BATCH = 256
 #: A column with the member that it holds.
 _RENAMED = re.compile(r"([A-Za-z_]\w*)=(.+)")
+#: A name of a column or member. Keys and other data are longer, or have other characters.
+_NAME = re.compile(r"[^\W\d][\w .:/-]{0,31}")
 #: The maximum length of a line or a cell of CSV in characters, of which `csv` keeps four bytes each.
 _LONGEST = MAX_RECORD_BYTES // 4
 _TEXT_TABLES = (".csv", ".tsv")
@@ -79,7 +81,7 @@ def entry(row: dict[str, Any], columns: tuple[str, ...]) -> bytes | None:
     names = {member or name: name for member, name in named}
     missing = [name for name in names.values() if name not in row]
     if missing:
-        raise UnreadableSource(f"no column {missing[0]!r}", hint=f"one of {', '.join(map(str, row))}")
+        raise UnreadableSource(f"no column {missing[0]!r}", hint=f"one of {shown_names(row)}")
     if len(named) == 1 and not named[0][0]:
         cell = row[named[0][1]]
         if cell is None or isinstance(cell, (str, bytes)):
@@ -87,6 +89,12 @@ def entry(row: dict[str, Any], columns: tuple[str, ...]) -> bytes | None:
         return _encoded(cell)
     cells = {member: _parsed(row[name]) for member, name in (names or {name: name for name in row}).items()}
     return None if all(cell is None for cell in cells.values()) else _encoded(cells)
+
+
+def shown_names(names: Iterable[str], most: int = 12) -> str:
+    """Return names of columns or members for an error. Only what looks like a name is shown: others can be data."""
+    listed = [name if _NAME.fullmatch(name) else "…" for name in map(str, names)]
+    return ", ".join(dict.fromkeys(listed[:most])) + (", …" if len(listed) > most else "")
 
 
 def column_name(column: str) -> str:
@@ -127,6 +135,10 @@ def _csv(file: Opened) -> Iterator[dict[str, Any]]:
         names = next(lines, [])
         if not is_text_table(file.path) and len(names) == 1:
             raise UnreadableSource("not a table: neither CSV nor Parquet nor a SQLite database")
+        if any(name.lstrip()[:1] in ("{", "[") or name.startswith("data:") for name in names):
+            raise UnreadableSource(
+                "the first row is not a header: a cell has JSON", hint="add the names of the columns"
+            )
         if len({*names}) < len(names):
             raise UnreadableSource("two columns have the same name")
         for cells in lines:

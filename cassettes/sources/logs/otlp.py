@@ -50,12 +50,16 @@ class Reader:
         """
         if item and not any(name in item for name in _SIGNALS):
             raise UnreadableSource("not a document of OTLP: it has neither spans nor log records")
+        known = 0
         for read, path in (
             (self._span, ("resourceSpans", "scopeSpans", "spans")),
             (self._record, ("resourceLogs", "scopeLogs", "logRecords")),
         ):
             for entry in _entries(item, *path):
+                known += isinstance(entry, dict) and _is_of_trace(entry)
                 yield from readable("otlp", source, line, read(source, line, entry))
+        if (elsewhere := _count(item) - known) > 0:
+            yield Problem(source, f"{elsewhere:,} spans or log records at places that OTLP does not have", line=line)
 
     def finish(self, others: Iterable[dict[str, Any]] = ()) -> Iterator[Problem]:
         """Yield a problem for a call to a model in each trace of which no response was read.
@@ -136,6 +140,17 @@ def _remember(known: OrderedDict[str, T], trace: str, value: T) -> None:
     known[trace] = value
     if len(known) > _OPEN_SPANS:
         known.popitem(last=False)
+
+
+def _is_of_trace(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("traceId"), str) and isinstance(value.get("spanId"), str)
+
+
+def _count(value: Any) -> int:
+    """Return how many spans and log records with the ids of a trace are anywhere in a document."""
+    if isinstance(value, dict):
+        return 1 if _is_of_trace(value) else sum(map(_count, value.values()))
+    return sum(map(_count, value)) if isinstance(value, list) else 0
 
 
 def _entries(item: dict[str, Any], *path: str) -> Iterator[Any]:

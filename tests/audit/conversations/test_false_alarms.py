@@ -77,6 +77,21 @@ def test_reasoning_that_was_encrypted_again_is_not_lost() -> None:
         assert report.wires["openai.responses"].findings == findings
 
 
+def test_reasoning_of_an_equal_call_of_another_session_is_not_lost() -> None:
+    use = USE | {"id": "call_0"}
+    signed = [{"type": "thinking", "thinking": "Hm.", "signature": "EqQBCkYIBRgCKkAsigned"}, use]
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": "dry"}]}
+    for system, findings in (("You help.", {"reasoning-lost": 1}), ("You search.", {"history-rewritten": 1})):
+        history = [USER, {"role": "assistant", "content": [use]}, result]
+        request = {"model": "m", "max_tokens": 9, "system": "You help.", "messages": [USER]}
+        report = audited(
+            "anthropic.messages",
+            (request, json.dumps(MESSAGE | {"content": signed, "stop_reason": "tool_use"})),
+            (request | {"system": system, "messages": history}, json.dumps(MESSAGE | {"id": "msg_2", "content": []})),
+        )
+        assert report.wires["anthropic.messages"].findings == findings
+
+
 def test_ids_that_only_look_drawn_prove_nothing() -> None:
     drawn = "toolu_01A09q90qw90lq917835lq9 call_BjOwGgWvcqqtxtVBYWjhPRfu call_93815472 weather_4pv2zz9xez6x"
     other = "call_0 call_abc123 call_12345678 call_20251015 call_1730000001234 886313e1-3b8a-5372-9b90-0c9aee199e5d"

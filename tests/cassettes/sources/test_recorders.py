@@ -75,3 +75,20 @@ def test_every_call_in_a_damaged_text_of_messages_is_read_or_the_file_has_a_prob
             (tmp_path / name).write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
             calls, faults = calls_of(tmp_path / name)
             assert calls == 15 or faults, (name, at, lines[at])
+
+
+def test_traffic_beside_what_a_format_has_is_a_problem_and_data_is_not_shown_as_names(tmp_path: Path) -> None:
+    row = json.dumps({"request": {"messages": []}, "response": _CHAT})
+    quoted = ",".join('"' + json.dumps(value).replace('"', '""') + '"' for value in ({"messages": []}, _CHAT))
+    spans = json.loads((SAMPLES / "opentelemetry-new.jsonl").read_text().splitlines()[0])
+    verbose = (SAMPLES / "curl-verbose.txt").read_text()
+    for name, content, what in (
+        ("before.log", f"{row}\n{verbose}", "text beside the messages of HTTP shows traffic"),
+        ("trace.log", f"{(SAMPLES / 'curl-trace.txt').read_text()}{row}\n", "text beside the messages of HTTP"),
+        ("rows.csv", f"{quoted}\n{quoted}\n", "the first row is not a header"),
+        ("cut.json", f"[{row},\n{row},", "the list in the file has no end"),
+        ("spans.jsonl", json.dumps({"resourceSpans": [], "data": spans}), "at places that OTLP does not have"),
+        ("secret.json", json.dumps({"sk-proj-" + "x" * 40: 1, "hint": 2}), "no member holds a response: …, hint"),
+    ):
+        (tmp_path / name).write_text(content)
+        assert [item for item in read(tmp_path / name) if isinstance(item, Problem) and what in item.what], name
