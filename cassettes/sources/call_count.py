@@ -18,6 +18,8 @@ _HOLDERS = ("functionCall", "function_call", "toolUse", "tool_use")
 _IDS = ("call_id", "id", "toolUseId")
 #: Members with the messages before the response.
 _BEFORE = frozenset(("automaticFunctionCallingHistory", "automatic_function_calling_history", "input", "messages"))
+#: Members with a list, which some logs hold as JSON text.
+_LISTS = frozenset(("choices", "tool_calls", "candidates", "output"))
 _DEEPEST = 64
 
 
@@ -53,7 +55,7 @@ def _calls(value: Any, deepest: int) -> Iterator[_Seen]:
         return
     if isinstance(value, list):
         for element in value:
-            yield from _calls(element, deepest - 1)
+            yield from _calls(parsed(element), deepest - 1)
     if not isinstance(value, dict):
         return
     function, kind = value.get("function"), value.get("type")
@@ -66,11 +68,11 @@ def _calls(value: Any, deepest: int) -> Iterator[_Seen]:
             if name in _HOLDERS and _is_named(member):
                 yield _Seen(name, _id(member))
             elif name == "tool_calls" and isinstance(member, list):
-                for call in member:
+                for call in map(parsed, member):
                     plain = _is_named(call) and call.get("type") not in _TYPES
                     yield from (_Seen("function", _id(call)),) if plain else _calls(call, deepest - 1)
             elif name not in _BEFORE:
-                yield from _calls(member, deepest - 1)
+                yield from _calls(parsed(member) if name in _LISTS else member, deepest - 1)
 
 
 def _with_texts(value: Any, deepest: int) -> Any:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
+from .call_count import calls_in
 from .model import Exchange, Problem, ReadItem
 
 Item = TypeVar("Item")
@@ -23,9 +24,13 @@ def readable(format: str, source: str, line: int | None, items: Iterator[ReadIte
     """Yield what an importer yields for an entry, and a problem at the end if the importer fails.
 
     Importers rely on the types of members. A value of another type makes an entry unreadable, whatever they raise.
+    Where an importer keeps the response as it is, its calls are counted here.
     """
     try:
-        yield from items
+        for item in items:
+            if isinstance(item, Exchange) and item.calls is None and item.body is not None:
+                item.calls = calls_in(json_codec.decode(item.body))
+            yield item
     except Exception as error:  # one entry must not hide the others
         yield problem_of(error, f"an entry of {format}", source, line)
 

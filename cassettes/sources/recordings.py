@@ -27,7 +27,7 @@ from .bodies import from_base64
 from .call_count import calls_in
 from .entries import by, problem_of, skipped
 from .http import is_stream, single_body, wire_of
-from .model import WEBSOCKET, Exchange, ReadItem
+from .model import WEBSOCKET, Exchange, Problem, ReadItem
 from .request_response_rows import by_content
 
 _RECORDING = ("recording",)
@@ -165,6 +165,8 @@ def documents(
             yield skipped(source, "a line of text", line)
             return
     yield _document(source, line, data, item, wire)
+    if not whole and (inside := _wrapped(item).entries):
+        yield Problem(source, f"an entry has {len(inside)} more in other members", "write each as a separate one", line)
 
 
 def _recording(data: bytes) -> RecordingRow | None:

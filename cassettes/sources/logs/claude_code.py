@@ -133,6 +133,6 @@ class Reader:
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
-    if isinstance(content, list):
-        return [block for block in content if isinstance(block, dict)]
+    if isinstance(content, list):  # the audit reports a block of an unknown type, and a call that it counts there
+        return [block if isinstance(block, dict) else {"type": "unknown", "value": [block]} for block in content]
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []

@@ -88,7 +88,18 @@ def test_traffic_beside_what_a_format_has_is_a_problem_and_data_is_not_shown_as_
         ("rows.csv", f"{quoted}\n{quoted}\n", "the first row is not a header"),
         ("cut.json", f"[{row},\n{row},", "the list in the file has no end"),
         ("spans.jsonl", json.dumps({"resourceSpans": [], "data": spans}), "at places that OTLP does not have"),
+        (
+            "two.jsonl",
+            json.dumps({**json.loads(row), "message": json.loads(row)}),
+            "an entry has 1 more in other members",
+        ),
         ("secret.json", json.dumps({"sk-proj-" + "x" * 40: 1, "hint": 2}), "no member holds a response: …, hint"),
     ):
         (tmp_path / name).write_text(content)
         assert [item for item in read(tmp_path / name) if isinstance(item, Problem) and what in item.what], name
+    for choices in ([json.dumps(_CHAT["choices"][0])], json.dumps(_CHAT["choices"])):
+        body = {**_CHAT, "choices": choices}
+        batch = {"custom_id": "1", "error": None, "response": {"status_code": 200, "request_id": "r", "body": body}}
+        for entry in ({"request": {}, "response": body}, batch):
+            (tmp_path / "texts.jsonl").write_text(json.dumps(entry))
+            assert calls_of(tmp_path / "texts.jsonl") == (0, 1), entry
