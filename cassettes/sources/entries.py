@@ -11,6 +11,7 @@ from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
 from .call_count import calls_in
+from .json_text import object_of
 from .model import Exchange, Problem, ReadItem
 
 Item = TypeVar("Item")
@@ -52,20 +53,12 @@ def with_excerpt(entry: bytes | dict[str, Any], item: Item) -> Item:
     """Return an item; a problem with the members of the entry that it concerns, or else the beginning of its text."""
     if not isinstance(item, Problem) or item.excerpt:
         return item
-    value = _object(entry) if isinstance(entry, bytes) else entry
+    value = object_of(entry) if isinstance(entry, bytes) else entry
     if value is not None:
         return replace(item, excerpt=f"members: {', '.join(map(str, value))}"[:_EXCERPT])
     return replace(
         item, excerpt=entry[:_EXCERPT].decode("utf-8", "replace").strip() if isinstance(entry, bytes) else ""
     )
-
-
-def _object(text: bytes) -> dict[str, Any] | None:
-    try:
-        value = json_codec.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def problem_of(error: Exception, expected: str, source: str, line: int | None) -> Problem:

@@ -32,6 +32,15 @@ def parsed(value: Any) -> Any:
     return value
 
 
+def object_of(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that bytes are, or None."""
+    try:
+        value = json_codec.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def objects_in(text: str) -> TextWithObjects:
     """Find JSON objects in a line of a log, also those that are quoted: ``INFO request={…} response="{\\"…"``."""
     objects: dict[str, dict[str, Any]] = {}

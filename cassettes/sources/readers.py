@@ -36,6 +36,7 @@ from .call_count import calls_in
 from .entries import by, problem_of
 from .files import STDIN, Opened, is_readable, opened, walk
 from .formats import SUFFIXES
+from .json_text import object_of
 from .model import Exchange, FilePart, Problem, ReadItem
 
 #: The top-level member that holds the interactions -> the function that reads one.
@@ -56,7 +57,7 @@ _KEYS = tuple(MEMBERS)
 def line_items(part: FilePart, number: int, line: bytes, wire: str | None) -> Iterator[ReadItem]:
     """Yield what one line holds."""
     if part.columns:
-        return row_items(part, number, number, _json_object(line), wire)
+        return row_items(part, number, number, object_of(line), wire)
     return recordings.exchanges(part.path, number, line, wire, part.log)
 
 
@@ -152,7 +153,7 @@ def _parts(data: bytes, wire: str | None) -> list[bytes]:
     parts = responses(data, wire)
     if len(parts) == 1 and (elements := _listed(parts[0])):
         return [json_codec.encode(element) for element in elements]
-    item = _json_object(parts[0]) if len(parts) == 1 else None
+    item = object_of(parts[0]) if len(parts) == 1 else None
     if item is None or recordings.is_entry(item):
         return parts
     lists = [item[name] for name in wrapping.MEMBERS if isinstance(item.get(name), list)]
@@ -166,7 +167,7 @@ def _part(source: str, data: bytes, wire: str | None, *, is_row: bool = False) -
 
     ``is_row``: it is known to be none of a body.
     """
-    item = _json_object(data)
+    item = object_of(data)
     if item is not None and (is_row or recordings.holds_entry(item)):
         return recordings.documents(source, None, data, wire)
     try:
@@ -204,14 +205,6 @@ def _is_of_log(element: dict[str, Any]) -> bool:
     return not is_body and bool(wrapping.entries(element, recordings.is_entry).entries)
 
 
-def _json_object(data: bytes) -> dict[str, Any] | None:
-    try:
-        item = json_codec.decode(data)
-    except (ValueError, RecursionError):
-        return None
-    return item if isinstance(item, dict) else None
-
-
 def _sequence(file: Opened, part: FilePart) -> Iterator[ReadItem]:
     """Read a log whose entries depend on each other: JSON lines, or JSON documents in any layout."""
     format = part.log
@@ -219,7 +212,7 @@ def _sequence(file: Opened, part: FilePart) -> Iterator[ReadItem]:
     reader = logs.reader(format, file.path)
     for number, (line, data) in enumerate(_entries(file), 1):
         source = f"{file.path}#{number if line is None else line}"
-        item = _json_object(data)
+        item = object_of(data)
         if item is None:
             yield Problem(source, "not an entry of the log: invalid JSON", line=line)
         else:
@@ -237,7 +230,7 @@ def _others(part: FilePart) -> Iterator[dict[str, Any]]:
                 if found != part.path and is_readable(found):
                     with suppress(UnreadableSource), opened(found) as file:
                         if logs.sequence_of(file.head) == part.log:
-                            yield from filter(None, (_json_object(data) for _, data in _entries(file)))
+                            yield from filter(None, (object_of(data) for _, data in _entries(file)))
 
 
 def _entries(file: Opened) -> Iterator[tuple[int | None, bytes]]:

@@ -22,7 +22,7 @@ from toolparity.normalizer import json_codec
 
 from . import files, lines, recordings, traffic_marks
 from .entries import by, skipped, with_excerpt
-from .json_text import objects_in
+from .json_text import object_of, objects_in
 from .model import Problem, ReadItem
 
 _CRI = re.compile(rb"\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([PF])(?::\S*)? ?(.*)", re.DOTALL)
@@ -61,7 +61,7 @@ def rule_of(head: bytes) -> str | None:
     if _CRI.match(texts[0]):
         return "its first line has the prefix of a container runtime (CRI)"
     if texts[0].startswith(b"{"):
-        item = _object(texts[0])
+        item = object_of(texts[0])
         if _is_container_line(item) or (item is None and len(texts) == 1 and _CONTAINER.match(texts[0])):
             return "its first line is one of a container, with log and stream"
         return None
@@ -96,7 +96,7 @@ def _of_line(path: str, number: int, text: bytes, wire: str | None) -> Iterator[
         if text:
             yield with_excerpt(text, skipped(source, "a line of text", number))
         return
-    is_object = text.startswith(b"{") and _object(text) is not None
+    is_object = text.startswith(b"{") and object_of(text) is not None
     # The text of a line means the same as in an object of a collector.
     data = text if is_object else json_codec.encode({"line": text.decode("utf-8", "replace")})
     for item in recordings.exchanges(path, number, data, wire):
@@ -157,26 +157,18 @@ def _piece(line: bytes) -> _Piece:
     found = _CRI.match(line)
     if found is not None:
         return _Piece(found[1], found[3].rstrip(b"\r\n"), found[2] == b"F", "line of a container")
-    item = _object(line) if line.lstrip().startswith(b"{") and b'"stream"' in line else None
+    item = object_of(line) if line.lstrip().startswith(b"{") and b'"stream"' in line else None
     if item is None or not _is_container_line(item):
         return _Piece(b"", line, True, "")
     text = item["log"].encode("utf-8", "surrogatepass")
     mark = item.get("_p", item.get("logtag"))
-    is_last = mark != "P" and not (item.keys() <= _DOCKER and not text.endswith(b"\n") and _object(text) is None)
+    is_last = mark != "P" and not (item.keys() <= _DOCKER and not text.endswith(b"\n") and object_of(text) is None)
     stream = json_codec.encode([item.get(name) for name in _WRITER])
     return _Piece(stream, text, is_last, "log of a container")
 
 
 def _is_container_line(item: dict[str, Any] | None) -> bool:
     return item is not None and isinstance(item.get("log"), str) and item.get("stream") in ("stdout", "stderr")
-
-
-def _object(text: bytes) -> dict[str, Any] | None:
-    try:
-        value = json_codec.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _has_entry(text: bytes, *, is_cut: bool) -> bool:
