@@ -34,7 +34,7 @@ _CONVERSATIONS, _ROUNDS = 800, 6
 
 
 def keys(exchange: ExchangeRecord) -> tuple[set[Any], set[Any]]:
-    """Return the keys under which the linker remembers an exchange, and those that it looks up for it."""
+    """Return the keys under which the index remembers an exchange, and those that it looks up for it."""
     made: set[Any] = {("call", id) for choice in exchange.choices for call in choice.calls for id in call.ids}
     sought: set[Any] = {("response", exchange.previous_response_id)} if exchange.previous_response_id else set()
     if exchange.response_id:

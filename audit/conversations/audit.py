@@ -9,10 +9,11 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from .codes import Recognized, Unjudged
+from .exchange_index import weight
 from .findings import ConversationFinding
 from .handling import Handling, judge_calls
 from .history import compare
-from .linker import Linker, weight
+from .linker import Linker
 from .links import CallPlace, Link, Node, placed_calls
 from .records import ExchangeRecord
 
@@ -90,10 +91,10 @@ class ConversationAudit:
         self._figures.setdefault(record.wire, ConversationFigures()).exchanges += 1
         if any(message.results for message in record.messages or ()):
             self._with_results.add(record.wire)
-        node = self._linker.node(record, self._number)
+        node = self._linker.index.node(record, self._number)
         self._pending.append(node)
         self._pending_weight += weight(node)
-        if self._pending_weight > self._linker.kept // 2:
+        if self._pending_weight > self._linker.index.kept // 2:
             self._judge_pending()
 
     def _judge_pending(self) -> None:
@@ -106,7 +107,7 @@ class ConversationAudit:
         self._pending, self._pending_weight = [], 0
         forgotten: list[Node] = []
         for node in nodes:
-            forgotten += self._linker.add(node)
+            forgotten += self._linker.index.add(node)
             unknown: Unjudged = "not-continued" if node.record.messages is not None else "request-missing"
             handling: dict[CallPlace, Handling] = {place: unknown for place, _ in placed_calls(node)}
             self._accounts[node.number] = _Account(handling, copy=node.is_copy)
@@ -119,8 +120,8 @@ class ConversationAudit:
         figures = self._figures[node.record.wire]
         link = self._linker.link(node)
         parent = None if link is None or link.uncertain else link.parent
-        original, repeated = self._linker.original(node), self._linker.repeated(node)
-        self._linker.take(node)
+        original, repeated = self._linker.index.original(node), self._linker.index.repeated(node)
+        self._linker.index.take(node)
         if link is not None and parent is not None:
             node.continues(parent, proven=link.proven)
         drawn = node.is_copy or (parent is not None and parent.is_copy)
@@ -138,7 +139,7 @@ class ConversationAudit:
     def finish(self) -> ConversationReport:
         """Return the report. Call it once, after the last exchange."""
         self._judge_pending()
-        self._settle(self._linker.rest())
+        self._settle(self._linker.index.rest())
         for wire in self._figures.keys() - self._with_results:
             self._revoke_dropped(wire)
         findings = sorted((entry for kept in self._findings.values() for entry in kept), key=lambda e: e[:2])
@@ -163,7 +164,7 @@ class ConversationAudit:
         account.branches += 1
         if account.branches == 2:
             _count(figures.recognized, "forked")
-        judged = judge_calls(link, self._linker)
+        judged = judge_calls(link, self._linker.index)
         findings, recognized = compare(link)
         for kind in sorted(recognized):
             _count(figures.recognized, kind)

@@ -1,7 +1,7 @@
 """Ids of calls: which of them the provider drew, so that an equal id means the same call.
 
 Other ids are counted, named, or made from a date or the content of the call, and repeat in other conversations. No rule
-sees this in every id: the linker also compares the ids of all responses (`Linker.proves`).
+sees this in every id: the index also compares the ids of all responses (`ExchangeIndex.proves`).
 """
 
 from __future__ import annotations

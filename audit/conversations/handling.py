@@ -10,8 +10,8 @@ from toolparity.normalizer.wires.registry import spec
 
 from .call_ids import is_drawn
 from .codes import Unjudged
+from .exchange_index import ExchangeIndex
 from .findings import ConversationFinding, finding
-from .linker import Linker
 from .links import Link, ids_of
 from .records import FUNCTION_CALL, CallRecord, MessageRecord, ResultRecord
 
@@ -46,7 +46,7 @@ class _Call(Struct):
         return (self.kept or self.made).ids
 
 
-def judge_calls(link: Link, linker: Linker) -> Judged:
+def judge_calls(link: Link, index: ExchangeIndex) -> Judged:
     """Judge what a request did with each call of the response."""
     judged = Judged()
     response = link.response
@@ -59,9 +59,9 @@ def judge_calls(link: Link, linker: Linker) -> Judged:
         _match(calls, kept.calls)
     surplus = _assign(calls, following, _added(link, calls))
     if link.position < 0 and not link.child.record.stored:  # the results of earlier rounds are here as well
-        surplus = [result for result in surplus if linker.known_call(result.call_id) in (None, link.parent)]
+        surplus = [result for result in surplus if index.known_call(result.call_id) in (None, link.parent)]
     excused = _excuse(link, calls, following)
-    if excused is None and _has_other_ids(link, linker, calls, surplus):
+    if excused is None and _has_other_ids(link, index, calls, surplus):
         excused = "ids-replaced"
     if excused is not None:
         judged.handling = dict.fromkeys(range(len(calls)), excused)
@@ -80,7 +80,7 @@ def judge_calls(link: Link, linker: Linker) -> Judged:
     if link.changes_wire:
         return judged  # ids, arguments and the order can follow the rules of the other wire
     for result in surplus:
-        _judge_surplus(judged, link, linker, calls, unanswered, result)
+        _judge_surplus(judged, link, index, calls, unanswered, result)
     for call in unanswered:
         judged.accuse(call.index, _dropped(link, call))
     for call in calls:
@@ -190,7 +190,7 @@ def _has_results(link: Link) -> bool:
     return any(message.results for message in messages) or (link.proven and link.parent.thread.results)
 
 
-def _has_other_ids(link: Link, linker: Linker, calls: list[_Call], surplus: list[ResultRecord]) -> bool:
+def _has_other_ids(link: Link, index: ExchangeIndex, calls: list[_Call], surplus: list[ResultRecord]) -> bool:
     """Return whether a round has a result for each call, all under ids that no call has: a tool has converted the log.
 
     A provider that compares ids would have refused the request. The log is not converted if another result of the
@@ -207,7 +207,7 @@ def _has_other_ids(link: Link, linker: Linker, calls: list[_Call], surplus: list
         return False
     known = _earlier_ids(link) | set(response.server_calls)
     return not any(call.results for call in calls) and not any(
-        result.call_id in known or linker.known_call(result.call_id) is not None for result in surplus
+        result.call_id in known or index.known_call(result.call_id) is not None for result in surplus
     )
 
 
@@ -217,7 +217,7 @@ def _is_made_up(id: str, link: Link, calls: list[_Call]) -> bool:
 
 
 def _judge_surplus(
-    judged: Judged, link: Link, linker: Linker, calls: list[_Call], unanswered: list[_Call], result: ResultRecord
+    judged: Judged, link: Link, index: ExchangeIndex, calls: list[_Call], unanswered: list[_Call], result: ResultRecord
 ) -> None:
     """Judge a result that belongs to no call of the response; if one has no result, it is taken for that one's."""
     response = link.response
@@ -235,7 +235,7 @@ def _judge_surplus(
         return
     earlier = _earlier_ids(link)
     own = any(result.call_id in call.ids for call in calls)
-    known = own or result.call_id in earlier or linker.known_call(result.call_id) is not None
+    known = own or result.call_id in earlier or index.known_call(result.call_id) is not None
     if unanswered:
         call = unanswered.pop(0)
         code = "answered-under-another-id" if known else "unknown-call-answered"

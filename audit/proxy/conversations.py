@@ -52,9 +52,9 @@ class LiveConversations:
 
     def add(self, record: ExchangeRecord, number: int) -> LinkedExchange:
         """Take the next exchange. ``number``: its number, which no other exchange has."""
-        node = self._linker.node(record, number)
+        node = self._linker.index.node(record, number)
         link = self._linker.link(node)
-        repeated = self._linker.repeated(node)
+        repeated = self._linker.index.repeated(node)
         linked = LinkedExchange(number, None if link is None else link.parent.number)
         earlier = repeated if link is None else link.parent
         if earlier is not None:
@@ -63,17 +63,17 @@ class LiveConversations:
             self._judge(link, linked)
         elif repeated is not None:
             node.parent = repeated.parent
-        self._linker.take(node)
+        self._linker.index.take(node)
         linked.lines = list(_lines(record, -1 if link is None else link.position))
         self._conversations[number] = linked.conversation
-        for forgotten in self._linker.add(node):
+        for forgotten in self._linker.index.add(node):
             self._forget(forgotten)
         return linked
 
     def _judge(self, link: Link, linked: LinkedExchange) -> None:
         parent = link.parent.number
         link.child.continues(link.parent, proven=link.proven)
-        judged = judge_calls(link, self._linker)
+        judged = judge_calls(link, self._linker.index)
         answered = [
             (parent, (link.choice, index)) for index, handling in judged.handling.items() if handling == "answered"
         ]

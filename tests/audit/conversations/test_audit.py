@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.support.traffic import chat_body, row, write_rows
 from toolparity import normalize
 from toolparity.audit.bulk import parallel
-from toolparity.audit.conversations import linker
+from toolparity.audit.conversations import exchange_index
 from toolparity.cli import main
 from toolparity.conversations import ConversationAudit, ExchangeRecord, record
 from toolparity.normalizer import json_codec, requests
@@ -106,7 +106,7 @@ def recorded(number: int, exchange: dict[str, Any], **members: Any) -> ExchangeR
 
 
 def test_old_exchanges_are_forgotten_and_their_calls_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linker, "MESSAGES_KEPT", 10)
+    monkeypatch.setattr(exchange_index, "MESSAGES_KEPT", 10)
     audit = ConversationAudit()
     for number in range(50):
         made = recorded(number, conversation(f"c{number}")[0])
