@@ -7,6 +7,7 @@ the suite tests them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
@@ -147,13 +148,7 @@ def has_json_lines(wire: str) -> bool:
 
 def json_values(exchange: SubjectExchange) -> Iterator[Json]:
     """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
-    texts = [exchange.body]
-    if exchange.stream and has_json_lines(exchange.wire):
-        texts = exchange.body.splitlines()
-    elif exchange.stream:
-        lines = exchange.body.splitlines()
-        texts = [line.removeprefix(b"data:").strip() for line in lines if line.startswith(b"data:")]
-    for text in texts:
+    for text in json_texts(exchange):
         if text == b"[DONE]":
             continue
         try:
@@ -162,6 +157,23 @@ def json_values(exchange: SubjectExchange) -> Iterator[Json]:
             continue
         if isinstance(value, dict):
             yield value
+
+
+def json_texts(exchange: SubjectExchange) -> list[bytes]:
+    """Return the JSON text of a body, or that of each event of a stream."""
+    lines = exchange.body.splitlines()
+    if is_array(exchange.body):
+        return [text.strip(b"[]\r\n") for text in re.split(rb"(?<=\}[\r\n]),", exchange.body)]
+    if exchange.stream and has_json_lines(exchange.wire):
+        return lines
+    if exchange.stream:
+        return [line.removeprefix(b"data:").strip() for line in lines if line.startswith(b"data:")]
+    return [exchange.body]
+
+
+def is_array(body: bytes) -> bool:
+    """Return whether a body is a JSON array of events: Google sends one, with each comma at the beginning of a line."""
+    return body[:2] in (b"[{", b"[\n", b"[\r")
 
 
 def last_usage(exchange: SubjectExchange) -> Json:

@@ -9,7 +9,17 @@ from typing import Any
 from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
-from . import Facts, Json, RequestItem, event_pieces, json_excerpt, json_values, name_and_description, values_of
+from . import (
+    Facts,
+    Json,
+    RequestItem,
+    event_pieces,
+    is_array,
+    json_excerpt,
+    json_values,
+    name_and_description,
+    values_of,
+)
 
 FACTS = Facts(
     item=values_of(role="user model"),
@@ -100,12 +110,16 @@ def usage(exchange: SubjectExchange) -> dict[str, int] | None:
     counts: Json = {}
     for value in json_values(exchange) if exchange.status < 400 else ():
         counts.update(value.get("usageMetadata") or {})
-    if not counts:
-        return None
-    return {
-        "input_tokens": counts["promptTokenCount"] + counts.get("toolUsePromptTokenCount", 0),
-        "output_tokens": counts.get("candidatesTokenCount", 0) + counts.get("thoughtsTokenCount", 0),
+    sums = {
+        "input_tokens": ("promptTokenCount", "toolUsePromptTokenCount"),
+        "output_tokens": ("candidatesTokenCount", "thoughtsTokenCount"),
     }
+    # A response without an answer has no count of it.
+    return {
+        name: sum(counts.get(member, 0) for member in members)
+        for name, members in sums.items()
+        if not counts.keys().isdisjoint(members)
+    } or None
 
 
 def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
@@ -126,5 +140,9 @@ def finishes(piece: bytes) -> bool:
     return _END.search(piece) is not None
 
 
-pieces = event_pieces
+def pieces(data: bytes, *, stream: bool) -> list[bytes]:
+    """See `Oracle.pieces`. Without alt=sse, a stream is an array of its events."""
+    return re.split(rb"(?<=\n,\n)", data) if stream and is_array(data) else event_pieces(data, stream=stream)
+
+
 excerpt = json_excerpt

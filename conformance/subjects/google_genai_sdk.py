@@ -16,7 +16,7 @@ from .peers.stops import stop_of
 
 
 class GoogleGenaiSDK:
-    """Reads generateContent. It returns the calls of the first candidate and runs none."""
+    """Reads generateContent. It returns the calls of all candidates and runs none."""
 
     name = "google-genai"
     version = version("google-genai")
@@ -40,25 +40,35 @@ class GoogleGenaiSDK:
         received = create(model="m", contents="Hello")
         responses: Iterable[Any] = received if exchange.stream else [received]
         calls: list[dict[str, Any]] = []
-        text, reason, usage = "", None, None
+        text, reason, usage, has_call = "", None, None, False
         for response in responses:
-            for call in response.function_calls or ():
-                calls.append({"id": call.id, "name": call.name, "arguments": call.args or {}})
+            for number, candidate in enumerate(response.candidates or ()):
+                parts = candidate.content.parts or () if candidate.content is not None else ()
+                made = [_call(part.function_call) for part in parts if part.function_call is not None]
+                calls += made
+                has_call = has_call or (bool(made) and number == 0)
             text += response.text or ""
             reason = _reason(response) or reason
             usage = response.usage_metadata or usage
         return {
             "calls": calls,
             "text": text,
-            "stop": stop_of(reason, calls=calls),
+            "stop": stop_of(reason, calls=has_call),
             "complete": reason is not None,
             "usage": _counts(usage),
         }
 
 
+def _call(call: Any) -> dict[str, Any]:
+    if call.partial_args or call.will_continue:
+        raise NotImplementedError("the SDK does not assemble arguments that arrive one value at a time")
+    return {"id": call.id, "name": call.name, "arguments": call.args or {}}
+
+
 def _reason(response: Any) -> str | None:
-    candidate = next(iter(response.candidates or ()), None)
-    return None if candidate is None or candidate.finish_reason is None else candidate.finish_reason.value
+    candidate, feedback = next(iter(response.candidates or ()), None), response.prompt_feedback
+    reason = feedback and feedback.block_reason if candidate is None else candidate.finish_reason
+    return None if reason is None else reason.value
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:

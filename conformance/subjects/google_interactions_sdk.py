@@ -61,10 +61,12 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
     final: Any = None
     for event in events:
         if event.event_type == "step.start" and event.step.type == "function_call":
-            calls[event.index] = {"id": event.step.id, "name": event.step.name, "arguments_text": ""}
+            calls[event.index] = {"id": event.step.id, "name": event.step.name, "arguments": event.step.arguments}
         elif event.event_type == "step.delta":
             if event.delta.type == "arguments_delta" and event.index in calls:
-                calls[event.index]["arguments_text"] += event.delta.arguments or ""
+                call = calls[event.index]
+                call["arguments_text"] = call.get("arguments_text", "") + (event.delta.arguments or "")
+                call.pop("arguments", None)
             elif event.delta.type == "text":
                 texts.append(event.delta.text)
         elif event.event_type == "interaction.completed":

@@ -19,7 +19,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 
 from ...subjects import SubjectExchange
-from .. import has_json_lines, json_values
+from .. import has_json_lines, is_array, json_texts, json_values
 
 Json = dict[str, Any]
 
@@ -48,6 +48,11 @@ def response_values(exchange: SubjectExchange) -> list[Json]:
     if not values:
         raise Irregular("the response has no JSON")
     return values
+
+
+def response_texts(exchange: SubjectExchange) -> list[bytes]:
+    """Return the JSON texts of `response_values`."""
+    return [text for text in json_texts(exchange) if text[:1] == b"{"]
 
 
 class WireBlock(Struct, frozen=True):
@@ -130,7 +135,8 @@ def _regular(exchange: SubjectExchange) -> WireResponse:
     oracle = oracle_of(exchange.wire)
     if oracle is None:
         raise Irregular("the wire has no oracle of responses")
-    server_sent = exchange.stream and spec(exchange.wire).framing != "messages" and exchange.body[:1] != b"\x00"
+    by_lines = spec(exchange.wire).framing != "messages" and exchange.body[:1] != b"\x00"
+    server_sent = exchange.stream and by_lines and not is_array(exchange.body)
     is_broken = _is_not_json if has_json_lines(exchange.wire) else _is_broken
     if server_sent and any(map(is_broken, exchange.body.splitlines())):
         raise Irregular("an event is not JSON")

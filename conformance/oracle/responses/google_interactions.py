@@ -132,6 +132,7 @@ def _grow(step: Json, delta: Json) -> None:
         step["signature"] = (step.get("signature") or "") + delta["signature"]
     elif kind == "arguments_delta":
         step["streamed_arguments"] = (step.get("streamed_arguments") or "") + delta["arguments"]
+        step.update(without(delta, "type", "arguments"))
     elif kind == step.get("type"):
         step.update(without(delta, "type"))
     else:
