@@ -39,6 +39,8 @@ _WORDS = {
 }
 #: Canonical hosted tool -> system tool. Search results of Nova are not recorded, so it is not emulated.
 _SYSTEM_TOOLS = {"code_execution": "nova_code_interpreter"}
+#: The counts of the cache in the usage, under both names.
+_NO_CACHE = dict.fromkeys((f"cache{kind}InputToken{name}" for kind in ("Read", "Write") for name in ("Count", "s")), 0)
 _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
@@ -249,4 +251,5 @@ def _metrics(play: Play) -> dict[str, Any]:
 def _usage(play: Play) -> dict[str, Any]:
     server_calls = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
     used = play.usage(server_calls, reasons=_thinks(play))
-    return {"inputTokens": used.input, "outputTokens": used.output, "totalTokens": used.input + used.output}
+    counts = {"inputTokens": used.input, "outputTokens": used.output, "totalTokens": used.input + used.output}
+    return {**counts, **_NO_CACHE, "serverToolUsage": {}}

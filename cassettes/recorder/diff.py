@@ -143,16 +143,25 @@ def render(changes: list[RecordingChange], most: int = 20) -> str:
 
 
 def first_difference(
-    recorded: Response, received: Response, *, broken: bool = False, call_ids: bool = True
+    recorded: Response,
+    received: Response,
+    *,
+    broken: bool = False,
+    call_ids: bool = True,
+    unknown_usage: frozenset[str] = frozenset(),
 ) -> str | None:
     """Describe the first difference between two canonical responses; None if they are equal.
 
     Arguments are compared by value, not by text, because an SDK passes on only the value if the wire has JSON instead
     of text. ``broken``: the SDK raised during a stream. Then only the content before that, and the failure itself,
-    count. ``call_ids``: whether the SDK passes on the ids of calls.
+    count. ``call_ids``: whether the SDK passes on the ids of calls. ``unknown_usage``: the members of the usage that it
+    does not pass on.
     """
-    view = _until_it_broke if broken else _by_value
-    difference = next(compare("", view(recorded, call_ids), view(received, call_ids)), None)
+    views = [(_until_it_broke if broken else _by_value)(response, call_ids) for response in (recorded, received)]
+    for view in views:
+        for name in unknown_usage:
+            ((view.get("usage") or {}).get("raw") or {}).pop(name, None)
+    difference = next(compare("", *views), None)
     if difference is None:
         return None
     return f"{difference.path} is {shorten(difference.sent)}, and the recorded bytes say {shorten(difference.recorded)}"
