@@ -7,7 +7,6 @@ results -> statistics -> template: headline, heat map, cases by effect, readable
 
 from __future__ import annotations
 
-from ..escape import cut
 from ..results import ROLES, Report
 from ..statistics import count_verdicts
 from ..subject_groups import FEW, groups
@@ -39,10 +38,11 @@ def render(report: Report) -> bytes:
     figures = count_verdicts(run)
     columns = Columns(run, (item.name for group in groups(run, figures) for item in group.standings))
     data = embedded(run, columns, report.reproductions)
+    headline = overview.headline(run, figures)
     context = {
         "run": run,
-        "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
-        "headline": overview.headline(run, figures),
+        "title": headline.text,
+        "headline": headline,
         "heat_maps": overview.heat_maps(run, figures),
         "size": overview.size(run, figures),
         "shades": overview.SHADES,

@@ -1,5 +1,5 @@
 "use strict";
-// The list under the grid: why laws were broken, the most frequent reason first.
+// The list under the grid: why laws were broken, the most severe effect first, then the most frequent reason.
 
 const LISTED = 12;
 
@@ -25,7 +25,8 @@ function drawReasons(grid) {
       else found.set(key, { law: own, outcome, reason, effect, cases: 1, first: [subject, place] });
     }
   }
-  const rows = [...found.values()].sort((one, other) => other.cases - one.cases);
+  const severity = (row) => (DATA.effects.indexOf(TEXTS[row.effect]) + 1) || DATA.effects.length + 1;
+  const rows = [...found.values()].sort((one, other) => severity(one) - severity(other) || other.cases - one.cases);
   drawList("reasons", rows, ["", "law", "effect", "reason", "cases"], unbrokenOf(grid), (row) => [
     h("td", {}, mark(OUTCOMES[row.outcome])),
     h("th", { scope: "row" }, shown(DATA.laws[row.law])),
