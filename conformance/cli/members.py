@@ -35,7 +35,7 @@ _REASONS = resources.files(cases) / "members.toml"
 class LeftOut(Struct, frozen=True, forbid_unknown_fields=True):
     """Members that no case has. ``surface``, ``kind``, and each of ``members``: a pattern in which * is a wildcard.
 
-    [ ] stand for themselves. A member below one that matches is left out with it.
+    [ ] match themselves. A member below one that matches is left out with it.
     """
 
     surface: str
