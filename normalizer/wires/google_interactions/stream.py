@@ -22,7 +22,7 @@ from ..schema import Reader, Unknown, Wire, raw_object
 from . import schema as s
 from .blocks import UNFINISHED, Conversion, answered_calls, choice_of, error_of_step, extra_of, is_cut, usage
 from .routing import RoutedStream
-from .stream_state import MEDIA, StepState, arguments_of
+from .stream_state import IMPLIED, MEDIA, StepState, arguments_of
 
 #: Type of an event -> its type since June 2026.
 _RENAMED = {
@@ -213,7 +213,8 @@ class Stream(RoutedStream):
     def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:
         number = len(self.blocks)
         state = self.step_for(index, delta.type, out)
-        if state is None:
+        is_known = delta.type is None or delta.type in IMPLIED
+        if state is None or not (is_known or type(state.start) is Unknown):
             self.unknown(f"delta {delta.type!r}", raw_object(delta))
             return
         if len(self.blocks) > number and type(state.start) is not s.ModelOutput:
