@@ -87,7 +87,8 @@ def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
                 yield "call id", id
 
 
-_END = re.compile(rb'"event_type"\s*:\s*"(interaction\.completed|error)"|"status"\s*:\s*"(completed|requires_action)"')
+_ENDED = rb"completed|requires_action|requires_continuation|incomplete|budget_exceeded|cancelled|failed|idle"
+_END = re.compile(rb'"event_type"\s*:\s*"(interaction\.completed?|error)"|"status"\s*:\s*"(' + _ENDED + rb')"')
 
 
 def finishes(piece: bytes) -> bool:

@@ -14,6 +14,8 @@ from .interface import SubjectExchange
 from .mock_transport import ResponseTransport
 from .peers.stops import stop_of
 
+_BEGUN = ("in_progress", "queued")
+
 
 class GoogleInteractionsSDK:
     """Reads interactions. It returns all calls and runs none."""
@@ -37,19 +39,21 @@ class GoogleInteractionsSDK:
         self._transport.load(exchange)
         create: Any = self._client.interactions.create  # its overloads depend on the value of `stream`
         if exchange.stream:
-            with create(model="m", input="", stream=True) as events:
+            with create(model="m", input="", stream=True, automatic_continuation=False) as events:
                 return _streamed(events)
-        interaction = create(model="m", input="")
+        interaction = create(model="m", input="", automatic_continuation=False)
+        _check(*interaction.steps or [])
+        answered = {step.call_id for step in interaction.steps or [] if step.type == "function_result"}
         calls = [
             {"id": step.id, "name": step.name, "arguments": step.arguments}
             for step in interaction.steps or []
-            if step.type == "function_call"
+            if step.type == "function_call" and step.id not in answered
         ]
         return {
             "calls": calls,
             "text": _text(interaction.steps or []),
             "stop": stop_of(interaction.status, calls=calls),
-            "complete": interaction.status not in ("in_progress", "queued"),
+            "complete": interaction.status not in _BEGUN,
             "usage": _counts(interaction.usage),
         }
 
@@ -58,8 +62,10 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
     """Collect the events as the documentation shows it: the SDK has no accumulator."""
     calls: dict[int, dict[str, Any]] = {}
     texts: list[str] = []
-    final: Any = None
+    status, usage = None, None
     for event in events:
+        if event.event_type == "step.start":
+            _check(event.step)
         if event.event_type == "step.start" and event.step.type == "function_call":
             calls[event.index] = {"id": event.step.id, "name": event.step.name, "arguments": event.step.arguments}
         elif event.event_type == "step.delta":
@@ -69,18 +75,27 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
                 call.pop("arguments", None)
             elif event.delta.type == "text":
                 texts.append(event.delta.text)
+        elif event.event_type == "interaction.status_update":
+            status, usage = event.status, event.usage
         elif event.event_type == "interaction.completed":
-            final = event.interaction
+            status, usage = event.interaction.status, event.interaction.usage
         elif event.event_type == "error":
             raise RuntimeError(event.error.message if event.error is not None else "the stream failed")
     found = list(calls.values())
     return {
         "calls": found,
         "text": "".join(texts),
-        "stop": stop_of(final.status if final is not None else None, calls=found),
-        "complete": final is not None,
-        "usage": _counts(final.usage if final is not None else None),
+        "stop": stop_of(None if status in _BEGUN else status, calls=found),
+        "complete": status is not None and status not in _BEGUN,
+        "usage": _counts(usage),
     }
+
+
+def _check(*steps: Any) -> None:
+    """Raise RuntimeError if an output failed."""
+    for step in steps:
+        if step.type == "model_output" and step.error is not None:
+            raise RuntimeError(step.error.message)
 
 
 def _text(steps: Iterable[Any]) -> str:

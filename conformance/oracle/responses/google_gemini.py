@@ -12,6 +12,7 @@ from toolparity.normalizer import json_codec
 
 from ...subjects import SubjectExchange
 from . import (
+    ANYTHING,
     Irregular,
     Json,
     WireBlock,
@@ -79,7 +80,7 @@ def response(exchange: SubjectExchange) -> WireResponse:
 def _choice(index: int, candidate: Json, texts: list[str]) -> WireChoice:
     """Return the choice of a candidate. ``texts``: the argument texts of its calls."""
     stop = candidate.get("finishReason")
-    blocks = _blocks(candidate["parts"], texts, cut=stop == "MAX_TOKENS")
+    blocks = _blocks(candidate["parts"], texts, cut=stop in ("MAX_TOKENS", 2))
     grounding, cited = candidate.get("groundingMetadata") or {}, candidate.get("citationMetadata") or {}
     placed = _cite(blocks, [*(cited.get("citations") or []), *(grounding.get("groundingSupports") or [])])
     rest = [
@@ -87,7 +88,7 @@ def _choice(index: int, candidate: Json, texts: list[str]) -> WireChoice:
         without(grounding, "groundingSupports") if placed else grounding,
         without(cited, "citations") if placed else cited,
     ]
-    return WireChoice(index, blocks, stop, rest)
+    return WireChoice(index, blocks, ANYTHING if isinstance(stop, int) else stop, rest)
 
 
 def reply(exchange: SubjectExchange) -> list[Json]:

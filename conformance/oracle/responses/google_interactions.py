@@ -35,6 +35,14 @@ _TOOLS = {"google_search": "web_search", "url_context": "web_fetch", "mcp_server
 _NAMED = ("code_execution", "file_search", "google_maps", "processing", "retrieval", "tool_search", *_TOOLS)
 _MEDIA = ("image", "audio", "video", "document")
 _BEGUN = ("in_progress", "queued")
+#: Type of an event until June 2026 -> its type since then.
+_RENAMED = {
+    "interaction.start": "interaction.created",
+    "interaction.complete": "interaction.completed",
+    "content.start": "step.start",
+    "content.delta": "step.delta",
+    "content.stop": "step.stop",
+}
 
 
 def response(exchange: SubjectExchange) -> WireResponse:
@@ -45,22 +53,24 @@ def response(exchange: SubjectExchange) -> WireResponse:
         body, steps, failure, ended = assembled(values)
         texts = [step.pop("streamed_arguments", None) for step in steps]
     else:
-        body, steps, ended = values[0], values[0].get("steps") or [], True
+        body, steps, ended = values[0], values[0].get("steps") or values[0].get("outputs") or [], True
         failure = body if "error" in body else None
         texts = _argument_texts(exchange.body) if failure is None else []
     if failure is not None and not steps and body.get("status") is None:
         return WireResponse(None, None, [], None, wire_error(failure, exchange.status), {}, failure)
-    if body.get("outputs") or any(step.get("type") in ("user_input", "function_result") for step in steps):
-        raise Irregular("steps of the input, or the form before June 2026")
     status = body.get("status")
-    cut = not ended or status in ("incomplete", *_BEGUN)
+    cut = not ended or status in ("incomplete", "budget_exceeded", *_BEGUN)
+    answered = [step.get("call_id") for step in steps if step.get("type") == "function_result"]
     blocks = [
         block
         for index, step in enumerate(steps)
-        for block in _blocks(step, texts[index], cut=cut and index == len(steps) - 1)
+        for block in _blocks(step, texts[index], answered, cut=cut and index == len(steps) - 1)
     ]
+    failures = [failure, *(body.get("errors") or []), *(step.get("error") for step in steps)]
+    failure = next((each for each in failures if each), None)
     error = None if failure is None else wire_error(failure, None)
-    kept = without(body, "id", "object", "model", "status", "steps", "usage", "error")
+    kept = without(body, "id", "object", "model", "status", "steps", "outputs", "usage", "error")
+    kept["steps"] = [step for step in steps if step.get("type") == "user_input"]
     stop = ANYTHING if status in _BEGUN or status is None else status
     return WireResponse(
         body.get("id"), body.get("model"), [WireChoice(0, blocks, stop)], _usage(body.get("usage")), error, kept, values
@@ -71,7 +81,11 @@ def reply(exchange: SubjectExchange) -> list[Json]:
     """Return what the model said, as it must go back. Raises Irregular."""
     values, stream = response_values(exchange), exchange.stream
     if not stream:
+        if "outputs" in values[0] or any(step.get("type") == "user_input" for step in values[0].get("steps") or []):
+            raise Irregular("steps of the input, or the form before June 2026")
         return values[0].get("steps") or []
+    if any(value.get("event_type") in _RENAMED for value in values):
+        raise Irregular("the form before June 2026")
     _, steps, failure, _ = assembled(values)
     if failure is not None:
         raise Irregular("the response failed")
@@ -93,15 +107,17 @@ def assembled(events: list[Json]) -> tuple[Json, list[Json], Json | None, bool]:
     failure: Json | None = None
     open_steps: dict[Any, Json] = {}
     for event in events:
-        kind = event.get("event_type")
+        kind = _RENAMED.get(event.get("event_type", ""), event.get("event_type"))
         if kind in ("interaction.created", "interaction.completed"):
             body.update(without(event["interaction"], "steps"))
+            if event["interaction"].get("steps"):
+                raise Irregular("an event with the steps of the interaction")
         elif kind == "interaction.status_update":
             body["status"] = event["status"]
         elif kind == "step.start":
             if event.get("index") != len(steps):
                 raise Irregular("a step has an unusual index")
-            open_steps[event["index"]] = step = copy.deepcopy(event["step"])
+            open_steps[event["index"]] = step = copy.deepcopy(event.get("step") or event["content"])
             steps.append(step)
         elif kind == "step.delta":
             if event.get("index") not in open_steps:
@@ -113,16 +129,20 @@ def assembled(events: list[Json]) -> tuple[Json, list[Json], Json | None, bool]:
             failure = event
         else:
             raise Irregular(f"an event of type {kind}")
+        metadata = event.get("metadata") or {}
+        if figures := event.get("usage") or metadata.get("total_usage") or metadata.get("usage"):
+            body["usage"] = figures
     return body, steps, failure, not open_steps
 
 
 def _grow(step: Json, delta: Json) -> None:
     kind = delta.get("type")
     if kind == "text":
-        contents = step.setdefault("content", [{"type": "text", "text": ""}])
-        contents[-1]["text"] += delta["text"]
+        _text_of(step)["text"] += delta["text"]
+    elif kind in _MEDIA:
+        step.setdefault("content", []).append(without(delta))
     elif kind == "text_annotation_delta":
-        content = step.setdefault("content", [{"type": "text", "text": ""}])[-1]
+        content = _text_of(step)
         content["annotations"] = [*(content.get("annotations") or []), *delta["annotations"]]
     elif kind == "thought_summary":
         if delta["content"].get("type") != "text":
@@ -139,24 +159,42 @@ def _grow(step: Json, delta: Json) -> None:
         raise Irregular(f"a delta of type {kind}")
 
 
+def _text_of(step: Json) -> Json:
+    """Return the content to which the next text belongs: until June 2026, the step itself."""
+    if step.get("type") == "text":
+        step.setdefault("text", "")
+        return step
+    contents = step.setdefault("content", [])
+    if not contents or contents[-1].get("type") != "text":
+        contents.append({"type": "text", "text": ""})
+    last: Json = contents[-1]
+    return last
+
+
 class _ArgumentsOf(msgspec.Struct):
     arguments: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Steps(msgspec.Struct):
     steps: list[_ArgumentsOf] = []
+    outputs: list[_ArgumentsOf] = []
 
 
 def _argument_texts(body: bytes) -> list[Any]:
     """Return the exact text of the arguments of each step of a plain body."""
     try:
-        return [bytes(step.arguments).decode() for step in json_codec.decoder(_Steps)(body).steps]
+        read = json_codec.decoder(_Steps)(body)
+        return [bytes(step.arguments).decode() for step in read.steps or read.outputs]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Irregular(str(error)) from None
 
 
-def _blocks(step: Json, streamed: str | None, *, cut: bool) -> list[WireBlock]:
-    """Return the blocks of a step. ``streamed``: the exact text of its arguments, if it has one beside the step."""
+def _blocks(step: Json, streamed: str | None, answered: list[Any], *, cut: bool) -> list[WireBlock]:
+    """Return the blocks of a step.
+
+    ``streamed``: the exact text of its arguments, if it has one beside the step. ``answered``: the ids of the calls
+    whose results are in the interaction.
+    """
     kind = str(step.get("type", ""))
     source = without(step, "type")
     text = streamed or (json_codec.text(step["arguments"]) if "arguments" in step else "")
@@ -171,11 +209,20 @@ def _blocks(step: Json, streamed: str | None, *, cut: bool) -> list[WireBlock]:
         text = "".join(part["text"] for part in summary)
         rest = without(source, "signature", *(("summary",) if len(summary) == 1 else ()))
         return [reasoning(text, rest, signature=step.get("signature"), redacted=False)]
+    if kind == "user_input":
+        return []
+    if kind in ("text", *_MEDIA):
+        return [_content(step, {})]
+    if kind == "function_call" and step.get("id") in answered:
+        ran = {**step, "arguments": parsed_arguments(text)[0]}
+        return [server_call(step["id"], "function", step.get("name") or "", text, None, ran)]
     if kind == "function_call":
         rest = without(source, "id", "name", "arguments")
         return [call(step.get("id"), step.get("name") or "", text, rest, cut=cut)]
     name = kind.removesuffix("_call").removesuffix("_result")
-    if name not in _NAMED:
+    if name not in _NAMED and kind.endswith("_call"):
+        return [server_call(step.get("id") or "", name, step.get("name") or "", text, None, step)]
+    if name not in _NAMED and kind != "function_result":
         return [opaque(kind, step, {})]
     tool = _TOOLS.get(name, name)
     if kind.endswith("_call"):

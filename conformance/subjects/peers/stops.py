@@ -21,6 +21,7 @@ STOPS = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
     "reason_tool_calls": "tool_calls",
+    "requires_action": "tool_calls",
     "length": "max_tokens",
     "max_tokens": "max_tokens",
     "max_output_tokens": "max_tokens",
