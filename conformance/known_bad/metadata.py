@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..subjects import SubjectExchange
 from .mutate import CanonicalForm, blocks, by_messages, calls, defect, remove
 
@@ -158,6 +160,43 @@ def usage_of_grpc_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> N
 def words_of_anthropic_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Loses the text beside calls, with one provider only."""
     if exchange.wire == "anthropic.messages" and calls(form):
+        remove(form, "text")
+
+
+@defect("alike")
+def numbers_of_gemini_are_floats(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the numbers in arguments as floats, on one wire only, as protobuf's Struct does."""
+    if exchange.wire == "google.gemini":
+        for call in calls(form):
+            call["arguments"] = _with_floats(call["arguments"])
+
+
+def _with_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_floats(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_with_floats(element) for element in value]
+    return float(value) if type(value) is int else value
+
+
+@defect("usage")
+def usage_of_a_batch_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns no token counts under the policy batch."""
+    if exchange.policy == "batch":
+        form["response"]["usage"] = None
+
+
+@defect("content")
+def thoughts_of_a_batch_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns no reasoning under the policy batch."""
+    if exchange.policy == "batch":
+        remove(form, "reasoning")
+
+
+@defect("conservation")
+def words_of_a_batch_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the calls of a batch without the text beside them."""
+    if exchange.policy == "batch" and len(calls(form)) > 1:
         remove(form, "text")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..subjects import FollowUp
+from ..subjects.reference import read_answer
 from .mutate import by_messages, defect
 
 
@@ -233,6 +234,110 @@ def foreign_answers_lost(body: Any, follow_up: FollowUp) -> Any:
     """Loses the results on the way to another provider."""
     if follow_up.to != follow_up.exchange.wire:
         _drop_answers(body, keep=0)
+    return body
+
+
+def _runs_some(follow_up: FollowUp, policy: str) -> bool:
+    """Return whether a request follows several calls under a policy."""
+    return follow_up.exchange.policy == policy and _called(follow_up) > 1
+
+
+def _called(follow_up: FollowUp) -> int:
+    response = read_answer(follow_up.exchange)
+    return len(response.choices[0].calls) if response.choices else 0
+
+
+def _last_answers(body: Any, follow_up: FollowUp) -> list[tuple[dict[str, Any], str]]:
+    """Return the objects with the results of a response, in the order of its calls."""
+    return list(_answers(body))[-_called(follow_up) :]
+
+
+@defect("answered", "request")
+def dropped_calls_go_unanswered(body: Any, follow_up: FollowUp) -> Any:
+    """Sends no result for the calls that the policy first drops."""
+    if _runs_some(follow_up, "first"):
+        _drop_answers(body, keep=1)
+    return body
+
+
+@defect("answered", "request")
+def dropped_calls_get_a_result(body: Any, follow_up: FollowUp) -> Any:
+    """Answers the calls that the policy first drops with the result of the one that ran."""
+    if _runs_some(follow_up, "first"):
+        (ran, key), *dropped = _last_answers(body, follow_up) or [({}, "")]
+        for item, name in dropped:
+            item[name] = ran[key]
+    return body
+
+
+@defect("answered", "request")
+def dropped_calls_get_no_words(body: Any, follow_up: FollowUp) -> Any:
+    """Answers the calls that a policy or a limit drops with nothing."""
+    for item, name in _last_answers(body, follow_up)[len(follow_up.results) :]:
+        item[name] = ""
+    return body
+
+
+@defect("answered", "request")
+def drops_are_successes(body: Any, follow_up: FollowUp) -> Any:
+    """Answers the calls that the policy first drops without the error mark."""
+    if _runs_some(follow_up, "first"):
+        _strip(body, "is_error")
+    return body
+
+
+@defect("answered", "request")
+def a_batch_is_one_result(body: Any, follow_up: FollowUp) -> Any:
+    """Sends the results of a batch as one, at its first call."""
+    if _runs_some(follow_up, "batch"):
+        _drop_answers(body, keep=1)
+    return body
+
+
+@defect("answered", "request")
+def results_of_a_batch_exchanged(body: Any, follow_up: FollowUp) -> Any:
+    """Sends each result of a batch as the answer to another call."""
+    return results_exchanged(body, follow_up) if follow_up.exchange.policy == "batch" else body
+
+
+@defect("replay", "request")
+def state_lost_under_a_limit(body: Any, follow_up: FollowUp) -> Any:
+    """Loses signatures and encrypted reasoning if a limit drops calls."""
+    if follow_up.exchange.limit is not None:
+        for key in ("signature", "encrypted_content", "thoughtSignature", "reasoningContent"):
+            _strip(body, key)
+    return body
+
+
+@defect("replay", "request")
+def dropped_calls_lose_their_arguments(body: Any, follow_up: FollowUp) -> Any:
+    """Sends calls back without arguments under the policy first."""
+    if _runs_some(follow_up, "first"):
+        _empty(body)
+    return body
+
+
+@defect("replay", "request")
+def words_beside_a_batch_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Sends the calls of a batch back without the text beside them."""
+    if _runs_some(follow_up, "batch"):
+        _speechless(body, "assistant")
+    return body
+
+
+@defect("handoff", "request")
+def foreign_drops_go_unanswered(body: Any, follow_up: FollowUp) -> Any:
+    """Hands calls that the policy first drops over to another provider without results."""
+    if follow_up.to != follow_up.exchange.wire and _runs_some(follow_up, "first"):
+        _drop_answers(body, keep=1)
+    return body
+
+
+@defect("handoff", "request")
+def foreign_batches_lose_their_words(body: Any, follow_up: FollowUp) -> Any:
+    """Loses the text beside a batch on the way to another provider."""
+    if follow_up.to != follow_up.exchange.wire and _runs_some(follow_up, "batch"):
+        _speechless(body, "assistant")
     return body
 
 

@@ -50,6 +50,21 @@ def early_break_is_an_empty_answer(form: CanonicalForm, exchange: SubjectExchang
         form["response"]["complete"] = True
 
 
+@defect("any-split")
+def first_reads_one_call_a_piece(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Loses, under the policy first, all calls but one if the whole stream arrives in one piece."""
+    if exchange.stream and exchange.policy == "first" and len(exchange.pieces) == 1:
+        keep_only(form, [0])
+
+
+@defect("any-cut")
+def first_does_not_wait_for_the_end(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Runs, under the policy first, the first call of a stream that broke behind it."""
+    selection = form["selection"]
+    if exchange.policy == "first" and not form["response"]["complete"] and len(selection["rejected"]) > 1:
+        selection["kept"] = [selection["rejected"].pop(0) | {"reason": None}]
+
+
 @defect("stream-parity")
 def streamed_text_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Loses the text beside calls in streams."""

@@ -8,7 +8,7 @@ from ..answer import AnsweredCall
 from ..cases.broken import CUTS, ended
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
-from .law import SIGNS_OF_A_BREAK, Failure, law, shows_break
+from .law import SIGNS_OF_A_BREAK, Failure, is_due, law, shows_break
 from .matching import call_list, is_same_call
 
 
@@ -23,14 +23,16 @@ def _breakable(round: CaseRound) -> bool:
     "any-cut",
     "A stream that breaks at any place runs nothing, invents nothing, and is reported as broken.",
     claims=("stream",),
-    applies=lambda evidence: (
-        evidence.case.stream and evidence.case.policy == "all" and any(map(_breakable, evidence.rounds))
-    ),
+    applies=lambda evidence: evidence.case.stream and any(map(_breakable, evidence.rounds)) and is_due(evidence),
 )
 def any_cut(evidence: Evidence) -> Iterator[Failure]:
-    """Read each stream up to a cut. What is read must be the beginning of what the whole stream says."""
+    """Read each stream up to a cut. What is read must be the beginning of what the whole stream says.
+
+    Under `first` and `batch` it is one cut, which leaves the most calls.
+    """
     for cut, place in CUTS.items():
-        yield from broken_failures(evidence, cut, place)
+        if evidence.case.policy == "all" or evidence.exhaustive or cut == "cut:last":
+            yield from broken_failures(evidence, cut, place)
 
 
 def broken_failures(evidence: Evidence, cut: str, place: str) -> Iterator[Failure]:

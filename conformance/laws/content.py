@@ -140,9 +140,7 @@ def unknown(evidence: Evidence) -> Iterator[Failure]:
     "usage",
     "Token figures survive, also where they come late, alone or twice.",
     claims=("usage",),
-    applies=lambda evidence: (
-        evidence.case.policy == "all" and any(_token_counts(round) or round.answer.usage for round in evidence.rounds)
-    ),
+    applies=lambda evidence: any(round.answer.usage or _token_counts(round) for round in evidence.rounds),
 )
 def usage(evidence: Evidence) -> Iterator[Failure]:
     """Compare the token counts. Input includes cached tokens, output includes reasoning tokens.

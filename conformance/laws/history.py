@@ -39,6 +39,7 @@ from ..oracle.settings import (
 from ..oracle.words import unknown_words
 from .law import Failure
 from .matching import json_equal
+from .selection import applied_selection
 
 
 def repetition_failures(
@@ -219,7 +220,8 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         pairs.append(("the names of the results", [call.name for call in calls], [result.name for result in results]))
     if (marked := oracle(wire).failed_results(body)) is not None:
         made = [index for index, call in enumerate(round.expected.calls) if call.choice == 0]
-        failed = [index not in round.expected.runnable or round.expected.calls[index].failed for index in made]
+        kept = applied_selection(round).kept
+        failed = [index not in kept or round.expected.calls[index].failed for index in made]
         pairs.append(("which results are errors", failed, [id in marked for id in ids[-len(made) :]]))
     names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
     stated = settings(body, wire)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -72,6 +73,22 @@ def agent_law(id: str, *, applies: Applies) -> Callable[[Check], Check]:
         return check
 
     return register
+
+
+def is_due(evidence: Evidence) -> bool:
+    """Return whether a law that reads again or writes a request judges a case under its policy.
+
+    Under `first` and `batch` it does if they can act otherwise than `all`, on several calls that can run. Of a response
+    with two modes, one is judged under `first` and the other under `batch`, unless the run is exhaustive.
+    """
+    case = evidence.case
+    if case.policy == "all":
+        return True
+    if not any(len(round.expected.runnable) > 1 for round in evidence.rounds):
+        return False
+    turn = crc32(f"{case.scenario}/{case.surface}".encode()) + case.stream + (case.policy == "batch")
+    other = case._replace(mode="plain" if case.stream else "stream")
+    return turn % 2 == 0 or evidence.exhaustive or evidence.sibling(other, None) is None
 
 
 #: Why a law is not checked if a subject refused a response. The refusal itself is judged by `conservation`.

@@ -89,3 +89,17 @@ def comparable_parts(calls: Sequence[AnsweredCall], text: str | None, stop: str 
     """
     pairs = [(call.name, "?" if call.value is msgspec.UNSET else call.value or {}) for call in calls]
     return {"calls": pairs, "text": None if stop == "refusal" else text, "stop": stop}
+
+
+def texts_in(content: Any) -> set[str]:
+    """Return the texts in the content of a result: the content itself, or the values of JSON."""
+    if isinstance(content, dict | list):
+        parts = [part for name, part in content.items() if name != "type"] if isinstance(content, dict) else content
+        return {text for part in parts for text in texts_in(part)}
+    if not isinstance(content, str):
+        return set()
+    try:
+        value = json_codec.decode(content)
+    except ValueError:
+        return {content}
+    return {content} | (texts_in(value) if value != content else set())

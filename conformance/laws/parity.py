@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer import json_codec
 from toolparity.reports.results import Effect
 
 from ..answer import same_answer
 from ..cases.case import CaseRound, Evidence
-from .law import Failure, Unjudged, accepts_stop, law
+from .law import Failure, Unjudged, accepts_stop, is_due, law
 from .matching import call_list, comparable_parts, match_calls
 
 #: The ways in which the bytes are split again (`toolparity.cassettes.chunking`).
@@ -97,12 +99,17 @@ def _arrives_as_bytes(evidence: Evidence) -> bool:
     "The same bytes, cut at any place, give the same response.",
     claims=("stream",),
     # Messages always arrive complete, so they are not split.
-    applies=lambda evidence: evidence.case.stream and evidence.case.policy == "all" and _arrives_as_bytes(evidence),
+    applies=lambda evidence: evidence.case.stream and _arrives_as_bytes(evidence) and is_due(evidence),
 )
 def any_split(evidence: Evidence) -> Iterator[Failure]:
-    """Compare the answers to each split with the answers to the recorded pieces."""
+    """Compare the answers to each split with the answers to the recorded pieces.
+
+    Under `first` and `batch` it is one split: all calls arrive together.
+    """
     longest = max(len(round.exchange.body) for round in evidence.rounds)
     for chunking in CHUNKINGS:
+        if evidence.case.policy != "all" and not evidence.exhaustive and chunking != "whole":
+            continue
         if chunking == _FINEST and longest > _SHORT and not evidence.exhaustive:
             continue
         siblings = {other.number: other for other in evidence.sibling(evidence.case, chunking) or []}
@@ -122,18 +129,47 @@ def any_split(evidence: Evidence) -> Iterator[Failure]:
     "alike",
     "One scenario, played by all providers, gives one skeleton: client calls in order, the text, the stop.",
     claims=("stop", "text"),
-    applies=lambda evidence: len(evidence.surfaces) > 1 and _other_surface(evidence) is not None,
+    # What other policies change, `conservation` and `same-first` compare with the scenario.
+    applies=lambda evidence: evidence.case.policy == "all" and _other_surface(evidence) is not None,
 )
 def alike(evidence: Evidence) -> Iterator[Failure]:
-    """Compare the rounds of both surfaces."""
+    """Compare the rounds of both surfaces.
+
+    Other laws compare calls, text and stop reason with the scenario. Only this law fails a subject that returns numbers
+    as integers on one wire and as floats on another: `arguments` accepts both, because JSON has one type of numbers.
+    """
     other = _other_surface(evidence) or ""
     for round, sibling in _pairs(evidence.rounds, evidence.sibling(evidence.case._replace(surface=other), None)):
-        if round.expected.failed or _is_as_expected(evidence, round):
-            continue  # if the other round differs, the failure is of that case
+        if round.expected.failed:
+            continue
         parts, others = _compare(round, sibling)
-        if parts != others:
+        if parts == others:
+            numbers, other_numbers = (_numbers(call.value for call in each.answer.acted) for each in (round, sibling))
+            if numbers != other_numbers and not (_spells_fractions(round) or _spells_fractions(sibling)):
+                reason = f"{evidence.case.surface} and {other} differ in the types of numbers"
+                yield Failure(round.number, reason, other_numbers, numbers, effect="altered")
+        elif not _is_as_expected(evidence, round):  # otherwise the failure is of the other case
             reason = f"{evidence.case.surface} and {other} differ in {_differences(parts, others)}"
             yield Failure(round.number, reason, others, parts, effect="altered")
+
+
+def _numbers(values: Iterable[Any]) -> list[str]:
+    """Return the numbers in JSON values as text, with their type: 3 or 3.0."""
+    found = []
+    for value in values:
+        if isinstance(value, dict):
+            found += _numbers(value[key] for key in sorted(value))
+        elif isinstance(value, list):
+            found += _numbers(value)
+        elif isinstance(value, (int, float)):
+            found.append(repr(value))
+    return found
+
+
+def _spells_fractions(round: CaseRound) -> bool:
+    """Return whether a call may have a number that readers return as an integer or as a float, such as 1.0 or 1e3."""
+    texts = (json_codec.text(call.arguments) if call.text is None else call.text for call in round.expected.calls)
+    return any(re.search(r"\d[.eE]|\d{16}", text) for text in texts)
 
 
 def _is_as_expected(evidence: Evidence, round: CaseRound) -> bool:

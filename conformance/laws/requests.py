@@ -15,16 +15,17 @@ from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.wires.registry import wire_name
 from toolparity.reports.results import Effect
 
-from ..answer import NextRequest, parse_request
+from ..answer import AnsweredCall, NextRequest, parse_request
 from ..cases.case import Case, CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..errors import InvalidRequest
 from ..oracle import RequestItem, judged_wires, oracle
 from ..subjects import CallResult, FollowUp
 from .history import repetition_failures
-from .law import Failure, law
+from .law import Failure, is_due, law
 from .losses import wrong_losses
-from .matching import call_list, json_equal, match_calls
+from .matching import call_list, json_equal, match_calls, texts_in
+from .selection import applied_selection
 
 #: For how many other wires a subject writes a request in one case, unless the run is exhaustive.
 _TARGETS = 2
@@ -36,7 +37,7 @@ def _answered_rounds(evidence: Evidence) -> list[CaseRound]:
 
 
 def _has_answered_calls(evidence: Evidence) -> bool:
-    return evidence.case.policy == "all" and bool(_answered_rounds(evidence))
+    return bool(_answered_rounds(evidence)) and is_due(evidence)
 
 
 @law(
@@ -56,7 +57,8 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
         items = list(oracle(wire).items(body))
         call_ids, result_ids = ([item.id for item in items if item.kind == kind] for kind in ("call", "result"))
         calls, results = Counter(call_ids), Counter(result_ids)
-        made = sum(call.choice == 0 for call in round.expected.calls)
+        left_out = stripped(round, body, wire)
+        made = sum(call.choice == 0 for call in round.expected.calls) - len(left_out)
         if made > calls.total():
             yield Failure(number, "calls are missing in the next request", made, dict(calls), effect="lost")
         if calls == results and call_ids != result_ids:
@@ -64,7 +66,8 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, call_ids, result_ids, effect="malformed")
         for result in lost_results(round, body, wire):
             yield Failure(number, "a result is missing or answers another call", result, None, effect="lost")
-        yield from _unmarked_failures(round, call_ids, oracle(wire).failed_results(body))
+        yield from wrongly_answered(round, body, wire)
+        yield from _unmarked_failures(round, call_ids, left_out, oracle(wire).failed_results(body))
         if calls != results:
             missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
@@ -72,19 +75,23 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, dict(calls), dict(results), effect=effect)
 
 
-def _unmarked_failures(round: CaseRound, call_ids: list[str], marked: set[str] | None) -> Iterator[Failure]:
-    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01).
+def _unmarked_failures(
+    round: CaseRound, call_ids: list[str], left_out: list[int], marked: set[str] | None
+) -> Iterator[Failure]:
+    """Yield calls that failed or did not run and are not answered with an error (failures RES-01, INV-01).
 
     ``call_ids``: those of the calls in the request. A call without an id on the wire is known by its position there.
+    ``left_out``: the calls that the request does not have.
     """
     if marked is None:
         return
     indexes, _ = match_calls(round.expected.calls, round.answer.calls)
-    by_position = dict(zip((call.id for call in reversed(round.answer.calls)), reversed(call_ids), strict=False))
-    for index, call in zip(indexes, round.answer.calls, strict=True):
+    sent = [pair for pair in zip(indexes, round.answer.calls, strict=True) if pair[0] not in left_out]
+    by_position = dict(zip((call.id for _, call in reversed(sent)), reversed(call_ids), strict=False))
+    for index, call in sent:
         if index is None or call.id is None or round.expected.calls[index].choice:
             continue
-        failed = round.expected.calls[index].failed or index not in round.expected.runnable
+        failed = round.expected.calls[index].failed or index not in applied_selection(round).kept
         id = call.id if call.id in call_ids else by_position.get(call.id)
         if failed and id not in marked:
             reason = f"the result of {call.name} is not marked as an error"
@@ -95,7 +102,7 @@ def _unmarked_failures(round: CaseRound, call_ids: list[str], marked: set[str] |
     "replay",
     "History goes back to its own provider byte-faithful: signatures, opaque items, ids.",
     claims=("answers",),
-    applies=lambda evidence: evidence.case.policy == "all" and any(round.following for round in evidence.rounds),
+    applies=lambda evidence: any(round.following for round in evidence.rounds) and is_due(evidence),
 )
 def replay(evidence: Evidence) -> Iterator[Failure]:
     """Check that the next request holds each signature, encrypted state and id of the response unchanged.
@@ -110,8 +117,10 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
         body = request.body
         sent = json_codec.text(body)
         parts = [("part", value) for value in round.expected.back]
+        left_out = stripped(round, body, wire)
+        free = {call.id for _, call in _calls_at(round, left_out)}
         for kind, value in [*oracle(wire).returned_values(round.exchange), *parts]:
-            if json_codec.text(value)[1:-1] not in sent:
+            if json_codec.text(value)[1:-1] not in sent and not (kind == "call id" and value in free):
                 reason = f"a {kind} of the response is missing in the request"
                 yield Failure(number, reason, value[:80], "missing", effect="lost")
         for call in lost_calls(round, body, wire):
@@ -124,7 +133,7 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
         for text in oracle(wire).texts(round.exchange.request, "user"):
             if text not in texts:
                 yield Failure(number, "the user's text is missing in the request", text, effect="lost")
-        if evidence.is_canonical:
+        if evidence.is_canonical and not left_out:
             yield from repetition_failures(round, body, wire, *_results(round))
             yield from wrong_losses(round, request, wire, canonical=True)
 
@@ -151,11 +160,12 @@ def handoff(evidence: Evidence) -> Iterator[Failure]:
             for result in lost_results(round, body, wire):
                 reason = f"the request for {wire} does not have a result at its call"
                 yield Failure(round.number, reason, result, None, effect="lost")
+            yield from wrongly_answered(round, body, wire)
             if round.expected.text not in _model_text(body, wire):
                 reason = f"the request for {wire} does not have the text beside the calls"
                 yield Failure(round.number, reason, round.expected.text, effect="lost")
             yield from wrong_losses(round, request, wire, canonical=evidence.is_canonical)
-            if evidence.is_canonical:
+            if evidence.is_canonical and not stripped(round, body, wire):
                 yield from repetition_failures(round, body, wire, *_results(round))
 
 
@@ -165,14 +175,16 @@ def targets(
     """Return the wires to which a case hands over its conversation, each with its provider.
 
     ``source``: the wire of the responses. ``allowed``: the wires that the subject writes, if it does not write all. The
-    scenarios take turns, and so do plain and streamed responses: together they cover every pair of wires.
+    scenarios take turns, and so do plain and streamed responses: together they cover every pair of wires. Under another
+    policy than `all` it is one wire.
     """
     found = [(wire_name(target.name), target.owner) for target in judged_wires()]
     found = [target for target in found if target[0] != source and (allowed is None or target[0] in allowed)]
     if exhaustive or len(found) <= _TARGETS:
         return found
     first = crc32(f"{case.scenario}/{case.surface}".encode()) + _TARGETS * case.stream
-    return [found[(first + turn) % len(found)] for turn in range(_TARGETS)]
+    turns = range(_TARGETS) if case.policy == "all" else (_TARGETS + len(case.policy),)
+    return [found[(first + turn) % len(found)] for turn in turns]
 
 
 def _request(evidence: Evidence, round: CaseRound, to: Wire, provider: str) -> NextRequest:
@@ -191,19 +203,23 @@ def _request(evidence: Evidence, round: CaseRound, to: Wire, provider: str) -> N
 
 
 def follow_up(round: CaseRound, to: Wire, provider: str) -> FollowUp:
-    """Return the request that follows a round, with a result for each runnable call.
+    """Return the request that follows a round, with a result for each call that the policy keeps.
 
     A result has the id that the subject gave the call. The results are in reverse order, as if the last call finished
     first (failures ORD-01, XAI-01).
     """
-    expected = round.expected
-    indexes, _ = match_calls(expected.calls, round.answer.calls)
     results = [
-        CallResult(call.id or "", call.name, _result(round, index), expected.calls[index].failed)
-        for index, call in zip(indexes, round.answer.calls, strict=True)
-        if index is not None and index in expected.runnable
+        CallResult(call.id or "", call.name, _result(round, index), round.expected.calls[index].failed)
+        for index, call in _calls_at(round, applied_selection(round).kept)
     ]
     return FollowUp(exchange=round.exchange, results=results[::-1], to=to, provider=provider)
+
+
+def _calls_at(round: CaseRound, places: Collection[int]) -> list[tuple[int, AnsweredCall]]:
+    """Return the subject's calls that are the expected ones at these places, each with its place."""
+    indexes, _ = match_calls(round.expected.calls, round.answer.calls)
+    pairs = zip(indexes, round.answer.calls, strict=True)
+    return [(index, call) for index, call in pairs if index is not None and index in places]
 
 
 def _result(round: CaseRound, index: int) -> str:
@@ -216,7 +232,7 @@ def _results(round: CaseRound) -> tuple[list[str], list[str]]:
     """Return the results of the calls that succeeded, and of those that failed."""
     calls = round.expected.calls
     results: tuple[list[str], list[str]] = ([], [])
-    for index in round.expected.runnable:
+    for index in applied_selection(round).kept:
         results[calls[index].failed].append(_result(round, index))
     return results
 
@@ -228,31 +244,68 @@ def _model_text(body: Any, wire: str) -> str:
 def lost_results(round: CaseRound, body: Any, wire: str) -> Iterator[str]:
     """Yield the results that are missing in a request, or that answer another call there."""
     results = [item for item in oracle(wire).items(body) if item.kind == "result"]
+    kept = applied_selection(round).kept
     for index, call in _sent_calls(round, body, wire):
         result = _result(round, index)
-        if not any(_has_result(item.content, result) for item in results if call is None or item.id == call.id):
+        own = [item for item in results if call is None or item.id == call.id]
+        if index in kept and not any(_has_result(item.content, result) for item in own):
             yield result
 
 
 def lost_calls(round: CaseRound, body: Any, wire: str) -> Iterator[ExpectedCall]:
     """Yield the calls that are missing in a request, or have another name or other arguments there."""
+    kept = applied_selection(round).kept
     for index, call in _sent_calls(round, body, wire):
-        if call is None:
+        if call is None and index in kept:
             yield round.expected.calls[index]
+
+
+def stripped(round: CaseRound, body: Any, wire: str) -> list[int]:
+    """Return the indexes of the calls that the policy drops and that a request leaves out.
+
+    None may be left out beside signed or encrypted reasoning, because the provider refuses a turn that was changed.
+    """
+    if not (dropped := applied_selection(round).dropped):
+        return []
+    if any(kind != "call id" for kind, _ in oracle(round.exchange.wire).returned_values(round.exchange)):
+        return []
+    return [index for index, call in _sent_calls(round, body, wire) if call is None and index in dropped]
+
+
+def wrongly_answered(round: CaseRound, body: Any, wire: str) -> Iterator[Failure]:
+    """Yield the dropped calls whose answer in a request is empty, or is the result of another call."""
+    selection, items = applied_selection(round), oracle(wire).items(body)
+    if not selection.dropped:
+        return
+    results = [item for item in items if item.kind == "result"]
+    told = {_result(round, index) for index in selection.kept} - {""}
+    for index, call in _sent_calls(round, body, wire):
+        if call is None or index not in selection.dropped:
+            continue
+        for item in results:
+            texts = texts_in(item.content)
+            if item.id == call.id and (told & texts or not any(map(str.strip, texts))):
+                reason = f"{round.expected.calls[index]} was dropped, and its answer does not say that it did not run"
+                yield Failure(round.number, reason, "an error that says why", item.content, effect="altered")
 
 
 def _sent_calls(round: CaseRound, body: Any, wire: str) -> Iterator[tuple[int, RequestItem | None]]:
     """Yield the index of each runnable call, with the item that represents it in a request, or None.
 
-    Both are matched from the end, because earlier rounds may contain equal calls.
+    Both are matched from the end, because earlier rounds may contain equal calls. Equal calls are known by their ids.
     """
     free = [item for item in oracle(wire).items(body) if item.kind == "call"][::-1]
+    ids = {index: call.id for index, call in _calls_at(round, round.expected.runnable)}
     for index in reversed(round.expected.runnable):
         call = round.expected.calls[index]
         # On another wire the name may have a suffix, because names can collide, and other characters.
         foreign = wire != round.exchange.wire
         named = [i for i in free if i.name == call.name or (foreign and _folded(i.name).startswith(_folded(call.name)))]
-        item = next((item for item in named if _has_arguments(item.content, call)), None)
+        equal = [item for item in named if _has_arguments(item.content, call)]
+        own = ids.get(index)
+        item = next((item for item in equal if item.id == own), None)
+        if item is None:
+            item = next((item for item in equal if item.id not in ids.values()), None)
         if item is not None:
             free.remove(item)
         yield index, item

@@ -10,23 +10,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.wires.rule import Violation
 from toolparity.reports.results import Effect
 
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
-from ..cases.expected import ExpectedSelection
 from ..oracle import RequestItem, oracle
 from ..oracle.settings import tools
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
-from .matching import call_list, is_same_call, match_calls
+from .matching import call_list, is_same_call, match_calls, texts_in
 
 
 def _refused(round: CaseRound) -> bool:
@@ -52,11 +49,6 @@ def _may_refuse(round: CaseRound) -> bool:
 
 #: The stop reasons of a response of which nothing may run.
 _FORBIDDING = frozenset(("refusal", "content_filter", "error", "malformed_call"))
-
-
-def _selection(evidence: Evidence, round: CaseRound) -> ExpectedSelection:
-    """Return the calls that must run, must not run, and cannot run. Without the claim `select`, no limit applies."""
-    return round.selection if "select" in evidence.subject.claims else round.expected.select("all")
 
 
 def _matched_runs(round: CaseRound) -> list[int | None]:
@@ -89,13 +81,12 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
         if not round.expected.complete or round.expected.failed:
             continue  # nothing may run: law `incomplete`
         indexes = _matched_runs(round)
-        selection = _selection(evidence, round)
-        yield from _surplus_runs(round, indexes, selection.dropped)
+        yield from _surplus_runs(round, indexes, round.selection.dropped)
         if _need_not_run(round):
             continue
         answered, returned = _answered_indexes(round), match_calls(wanted, answer.rejected or [])[0]
         both = call_list(wanted), call_list(answer.acted)
-        for index in selection.kept:
+        for index in round.selection.kept:
             call = wanted[index]
             if index in indexes or (call.name not in _tools(round) and index in (*answered, *returned)):
                 continue
@@ -132,7 +123,7 @@ def _items(round: CaseRound) -> list[RequestItem]:
 def _calls_with_results(round: CaseRound, text: str = "") -> list[AnsweredCall]:
     """Return the calls of the next request that have a result there: with a text, those whose result has it."""
     items = _items(round)
-    ids = {item.id for item in items if item.kind == "result" and (not text or text in _texts(item.content))}
+    ids = {item.id for item in items if item.kind == "result" and (not text or text in texts_in(item.content))}
     return [
         AnsweredCall(
             item.name, item.id, *((None, item.content) if isinstance(item.content, str) else (item.content, None))
@@ -149,19 +140,6 @@ def _answered_indexes(round: CaseRound) -> list[int | None]:
     """
     wanted = [replace(call, name="") for call in round.expected.calls]
     return match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])[0]
-
-
-def _texts(content: Any) -> set[str]:
-    """Return the texts in the content of a result: the content itself, or the values of JSON."""
-    if isinstance(content, dict | list):
-        return {text for part in (content.values() if isinstance(content, dict) else content) for text in _texts(part)}
-    if not isinstance(content, str):
-        return set()
-    try:
-        value = json_codec.decode(content)
-    except ValueError:
-        return {content}
-    return {content} | (_texts(value) if value != content else set())
 
 
 @agent_law(
@@ -312,7 +290,7 @@ def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
     results = [item.content for item in _items(round) if item.kind == "result"]
     for position, (index, run) in enumerate(zip(_matched_runs(round), round.answer.acted, strict=True), 1):
         text = result_text(position, run.name)
-        if not any(text in _texts(result) for result in results):
+        if not any(text in texts_in(result) for result in results):
             altered = any(text in str(result) for result in results)
             reason = f"the result of {run} is {'altered' if altered else 'missing'} in the next request"
             yield Failure(round.number, reason, text, results, effect="altered" if altered else "lost")

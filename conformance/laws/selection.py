@@ -35,7 +35,7 @@ def order(evidence: Evidence) -> Iterator[Failure]:
                 yield Failure(round.number, reason, call_list(round.expected.calls), call_list(calls), effect="altered")
 
 
-def _selection(round: CaseRound) -> ExpectedSelection:
+def applied_selection(round: CaseRound) -> ExpectedSelection:
     """Return what the policy keeps and drops. Under `first`, the call with the lowest index may be the first one."""
     expected, selection = round.expected, round.selection
     first = [index for index in expected.by_index if index in expected.runnable][:1]
@@ -54,7 +54,7 @@ def _selection(round: CaseRound) -> ExpectedSelection:
 def same_first(evidence: Evidence) -> Iterator[Failure]:
     """Check that exactly this call is executed."""
     for round in evidence.rounds:
-        wanted, kept, got = round.expected.calls, _selection(round).kept, round.answer.acted
+        wanted, kept, got = round.expected.calls, applied_selection(round).kept, round.answer.acted
         indexes, _ = match_calls(wanted, got)
         if indexes == kept:
             continue
@@ -105,7 +105,7 @@ def dropped_warned(evidence: Evidence) -> Iterator[Failure]:
     A report of a drop that did not happen is false. Other log lines are free.
     """
     for round in evidence.rounds:
-        dropped, wanted = _selection(round).dropped, round.expected.calls
+        dropped, wanted = applied_selection(round).dropped, round.expected.calls
         if not _drops(round):
             if reports := _reports_drops(round):
                 reason = "a dropped call is reported, but none was dropped"

@@ -94,6 +94,7 @@ class Judge:
         self._twice = twice
         self._exhaustive = exhaustive
         self._rounds: dict[Case, list[CaseRound]] = {}  # the most recently used last
+        self._requests: dict[tuple[int, str, str], Any] = {}  # those of the case, which several laws read
         self._judged: Case | None = None  # its answers are kept for its excerpt, whatever their size
 
     def forget(self) -> None:
@@ -174,6 +175,7 @@ class Judge:
         """Return the evidence for the laws. Raises InvalidAnswer, UnstableAnswer and OutOfScope."""
         surfaces = scenarios()[case.scenario].surfaces
         rounds = self.rounds(case)
+        self._requests.clear()
         return Evidence(
             case, self.subject, rounds, surfaces, self._sibling, self._next_request, exhaustive=self._exhaustive
         )
@@ -195,6 +197,7 @@ class Judge:
         surface = SURFACES[case.surface]
         scenario = scenarios()[case.scenario]
         recorded = responses(case.scenario, case.surface, case.mode)
+        limit = scenario.file.limit if "select" in self.subject.claims else None
         for number, response in enumerate(recorded):
             pieces: list[bytes] | None = response.pieces
             if chunking is not None:
@@ -207,7 +210,7 @@ class Judge:
                 stream=response.stream,
                 pieces=pieces,
                 policy=case.policy,
-                limit=scenario.file.limit,
+                limit=limit,
                 request=response.request,
                 status=response.status,
             )
@@ -239,6 +242,9 @@ class Judge:
         return replace(round, exchange=exchange, answer=answers[-1], sent=sent)
 
     def _next_request(self, follow_up: FollowUp) -> Any:
+        key = id(follow_up.exchange), follow_up.to, follow_up.provider
+        if key in self._requests:
+            return self._requests[key]
         try:
             body = self.subject.next_request(follow_up)  # type: ignore[attr-defined]
         except _OF_THE_HARNESS:
@@ -246,6 +252,7 @@ class Judge:
         except (Exception, SystemExit) as error:
             raise RefusedRequest(f"next_request raised {_describe(error)}") from error
         parse_request(body)  # raises InvalidRequest
+        self._requests[key] = body
         return body
 
 

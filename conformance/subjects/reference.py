@@ -84,7 +84,7 @@ class Reference:
         """Return the conversation up to a response, the response, and its calls. Several requests follow each one."""
         if self._last is None or self._last[0] is not exchange:
             response = read_answer(exchange)
-            selection = selection_of(response)
+            selection = selection_of(response, exchange.policy, exchange.limit)
             request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
             self._last = exchange, (request, response, selection)
         return self._last[1]

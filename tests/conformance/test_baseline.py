@@ -110,7 +110,7 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
     assert check(*with_file, "--update-baseline").exit_code == 0
     assert check(*with_file).exit_code == 0
     named = check(*with_file, "--fail-on", "error,fail,stale,new,expected")
-    assert (named.exit_code, "the run fails on: 26 expected" in named.stderr) == (1, True)
+    assert (named.exit_code, "the run fails on: 28 expected" in named.stderr) == (1, True)
     assert check("--no-baseline").exit_code == 1
     assert check(*with_file, "--no-baseline").exit_code == 2
     fixed = check(*with_file, subject="normalizer")
