@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import http.client
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from io import BufferedReader
 from urllib.parse import SplitResult
 
@@ -25,6 +26,8 @@ _OF_CREDENTIALS = ("authorization", "proxy-authorization", "x-api-key", "x-goog-
 REDACTED = b"[redacted]"
 #: A shorter value is not a secret, and replacing it would change words of the reply.
 _SHORTEST = 6
+#: Gets the body of a reply as far as it has arrived.
+OnBody = Callable[[bytes], None]
 _LARGEST_READ = 1 << 16
 _LARGEST_LINE = 1 << 16
 
@@ -62,8 +65,12 @@ class RawClient:
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
 
-    def request(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Reply:
+    def request(
+        self, method: str, path: str, data: bytes | None, headers: Mapping[str, str], on_body: OnBody | None = None
+    ) -> Reply:
         """Send a request and return the reply. ``headers``: replace those of the client.
+
+        ``on_body`` is called with the body as far as it has arrived, after each part of it.
 
         Raises Unreachable if the connection fails, and TimeoutError if the reply takes too long.
         """
@@ -74,7 +81,7 @@ class RawClient:
             response = self._response(method, path, data, sent)
         if response is None:
             return Reply(0, b"", "the server closed the connection without a reply")
-        return self._redacted(self._read(response))
+        return self._redacted(self._read(response, on_body))
 
     def close(self) -> None:
         """Close the connection."""
@@ -125,16 +132,15 @@ class RawClient:
             headers = {name: value.replace(secret, REDACTED.decode()) for name, value in headers.items()}
         return replace(reply, body=body, headers=headers)
 
-    def _read(self, response: http.client.HTTPResponse) -> Reply:
+    def _read(self, response: http.client.HTTPResponse, on_body: OnBody | None) -> Reply:
         body, broken = bytearray(), ""
         try:
-            if response.chunked:
-                _read_chunks(response, body)
-            else:
-                while piece := response.read1(_LARGEST_READ):
-                    body += piece
-                if response.length:
-                    broken = f"the body ended early: {response.length} bytes are missing"
+            for piece in _chunks(response) if response.chunked else iter(partial(response.read1, _LARGEST_READ), b""):
+                body += piece
+                if on_body is not None:
+                    on_body(bytes(body))
+            if not response.chunked and response.length:
+                broken = f"the body ended early: {response.length} bytes are missing"
         except TimeoutError:
             self.close()
             raise
@@ -161,8 +167,8 @@ def _credentials(headers: Mapping[str, str]) -> set[str]:
     return {credential for credential in found if len(credential) >= _SHORTEST}
 
 
-def _read_chunks(response: http.client.HTTPResponse, body: bytearray) -> None:
-    """Append the chunks of a response to ``body``.
+def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield the chunks of a response, and also what arrived of one that was cut.
 
     `HTTPResponse.read` loses what arrived before an error, and `read1` takes ten times as long for small chunks. Raises
     OSError, HTTPException, and ValueError for a chunk without a size.
@@ -170,7 +176,7 @@ def _read_chunks(response: http.client.HTTPResponse, body: bytearray) -> None:
     source: BufferedReader = response.fp
     while size := int(source.readline(_LARGEST_LINE).partition(b";")[0], 16):
         chunk = source.read(size)
-        body += chunk
+        yield chunk
         if len(chunk) < size or len(source.read(2)) < 2:
             raise http.client.IncompleteRead(chunk, size - len(chunk))
     while source.readline(_LARGEST_LINE) not in (b"\r\n", b"\n", b""):

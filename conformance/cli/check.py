@@ -253,8 +253,14 @@ def _code(run: results.Run, failing: Sequence[results.Outcome], *, regressed: bo
 
 
 def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, state: Path | None, outputs: dict[str, Path]) -> None:
-    with ProgressBar(len(known_bad()) + len(survival.tasks()), "killing") as progress:
-        report = Report(kill.run(case_filter, jobs=jobs, state=state, on_progress=progress.advance))
+    from ..gateway.known_bad import known_gateways, with_kills  # servers and clients, which no other run needs
+
+    # Each gateway has its own cases, so that a filter leaves out all of them.
+    gateways = [gateway for gateway in known_gateways().values() if gateway.law] if case_filter == CaseFilter() else []
+    total = len(known_bad()) + len(survival.tasks()) + len(gateways)
+    with ProgressBar(total, "killing") as progress:
+        run = kill.run(case_filter, jobs=jobs, state=state, on_progress=progress.advance)
+        report = Report(with_kills(run, progress.advance) if gateways else run)
     generated = report.run.generated
     alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale or generated.gaps))
     code = exits.decide(ctx, exits.FAILED if alive or unneeded_laws(report.run) else exits.ALL_WELL)

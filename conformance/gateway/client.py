@@ -13,7 +13,7 @@ from msgspec import Struct
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 
-from ..raw_client import REDACTED, TIMEOUT, RawClient, Reply, Unreachable
+from ..raw_client import REDACTED, TIMEOUT, OnBody, RawClient, Reply, Unreachable
 from .errors import GatewayFailed
 
 __all__ = ["KEY", "REDACTED", "TIMEOUT", "Address", "Client", "Reply", "address", "auth_headers", "curl"]
@@ -63,14 +63,14 @@ class Client(RawClient):
         """Return the URL for requests of a wire."""
         return self.target.url + _path(wire)
 
-    def send(self, wire: str, body: Any, headers: Mapping[str, str]) -> Reply:
-        """Send a request and return the reply.
+    def send(self, wire: str, body: Any, headers: Mapping[str, str], on_body: OnBody | None = None) -> Reply:
+        """Send a request and return the reply. ``on_body``: as in `RawClient.request`.
 
         Raises GatewayFailed if the connection fails, and TimeoutError if the reply takes too long.
         """
         sent = {"content-type": "application/json", **auth_headers(self.target), **self._headers, **headers}
         try:
-            return self.request("POST", self.target.parts.path + _path(wire), json_codec.encode(body), sent)
+            return self.request("POST", self.target.parts.path + _path(wire), json_codec.encode(body), sent, on_body)
         except Unreachable as error:
             reason = f"the gateway cannot be reached: {error.what}"
             raise GatewayFailed(reason, where=self.target.url, hint="is it running?") from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from ..subjects import CallResult, SubjectExchange
 from ..subjects.reference import read_answer
 from . import correlation
 from .client import Client, Reply
-from .errors import NotJudged
+from .errors import NotJudged, NotStreamed
 from .questions import client_surface, write
 from .upstream import Served, Ticket
 
@@ -43,43 +44,63 @@ class Route(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """One request and its reply. ``captured``: the bodies of the requests that reached the upstream, normally one.
+    """One request and its reply. ``served``: the response of the upstream. ``sent``: the headers of the client.
 
+    ``captured``: the bodies of the requests that reached the upstream, normally one; ``headers``: their headers.
     ``response``: the reply in canonical form, or None if it has none. ``answer``: the reply for the laws.
     """
 
     body: Any
+    sent: Mapping[str, str]
+    served: Served
     reply: Reply
     captured: list[Any]
+    headers: list[Mapping[str, str]]
     response: Response | None
     answer: SubjectAnswer
 
 
 class Conversation:
-    """A conversation on one ``route``. ``request``: the canonical request that is sent next."""
+    """A conversation on one ``route``. ``request``: the canonical request that is sent next.
 
-    def __init__(self, client: Client, wire: str, route: Route, ticket: Ticket, token: str, request: Request) -> None:
+    ``headers``: further headers of its requests.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        wire: str,
+        route: Route,
+        ticket: Ticket,
+        token: str,
+        request: Request,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._client = client
         self._wire = wire
         self.route = route
         self._ticket = ticket
         self._token = token
         self.request = request
+        self._headers = {correlation.HEADER: token, **(headers or {}), **route.headers}
 
     def ask(self, served: Served) -> Turn:
         """Send the request; the upstream answers it with ``served``.
 
-        Raises NotJudged if the gateway asks the upstream for something else than this response, GatewayFailed, and
-        TimeoutError.
+        Raises NotStreamed if the gateway asks for a plain response instead of a stream, NotJudged if it asks the
+        upstream for something else than this response, GatewayFailed, and TimeoutError.
         """
-        self._ticket.serve(served)
-        body = self.body()
-        headers = {correlation.HEADER: self._token, **self.route.headers}
-        reply = self._client.send(self._wire, body, headers)
-        if self._ticket.refused and not self._ticket.captured:
-            raise NotJudged(self._ticket.refused[0])
+        ticket = self._ticket
+        ticket.serve(served)
+        body, on_body = self.body(), None
+        if served.hold is not None:
+            speaks = client_surface(self._wire, self.route.surface)
+            on_body = partial(served.hold.read, speaks.wire, speaks.provider)
+        reply = self._client.send(self._wire, body, self._headers, on_body)
+        if ticket.refused and not ticket.captured:
+            raise (NotStreamed if ticket.plain else NotJudged)(ticket.refused[0])
         response, read = read_reply(reply, self._wire, self.route.surface, body, stream=served.stream)
-        return Turn(body, reply, self._ticket.captured, response, read)
+        return Turn(body, self._headers, served, reply, ticket.captured, ticket.headers, response, read)
 
     def body(self) -> Any:
         """Return the body of the next request on the client's wire."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from http.client import responses
 
 import h11
@@ -30,11 +30,16 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """A response. ``pieces``: the body; a stream sends each one as an HTTP chunk."""
+    """A response. ``pieces``: the body; a stream sends each one as an HTTP chunk.
+
+    ``slowly``: yields the pieces of a stream when they are due, instead of all at once.
+    """
 
     pieces: Sequence[bytes]
     status: int = 200
     stream: bool = False
+    headers: Mapping[str, str] = {}
+    slowly: Callable[[Sequence[bytes]], AsyncIterator[bytes]] | None = None
 
 
 def json_response(value: object, status: int = 200) -> HttpResponse:
@@ -71,6 +76,7 @@ class _Connection(asyncio.Protocol):
         self._parser = h11.Connection(h11.SERVER)
         self._head: h11.Request | None = None
         self._body = bytearray()
+        self._sending: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -79,6 +85,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._open.discard(self)
+        if self._sending is not None:
+            self._sending.cancel()
 
     def abort(self) -> None:
         assert self._transport is not None
@@ -87,12 +95,15 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
         self._parser.receive_data(data)
+        self._read_events(self._transport)
+
+    def _read_events(self, transport: asyncio.Transport) -> None:
         try:
-            while self._read_event(self._transport):
+            while self._read_event(transport):
                 pass
         except h11.RemoteProtocolError as error:
-            self._transport.writelines(_encoded(json_response({"error": str(error)}, 400)))
-            self._transport.close()
+            transport.writelines(_encoded(json_response({"error": str(error)}, 400)))
+            transport.close()
 
     def _read_event(self, transport: asyncio.Transport) -> bool:
         """Handle the next event of the client. Return whether there may be another one."""
@@ -115,9 +126,27 @@ class _Connection(asyncio.Protocol):
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._head.headers}
         path = self._head.target.decode("latin-1").partition("?")[0]
         request = HttpRequest(self._head.method.decode("latin-1"), path, headers, bytes(self._body))
-        for written in _encoded(self._respond(request)):
+        response = self._respond(request)
+        if response.slowly is not None:
+            self._sending = asyncio.create_task(self._send_slowly(transport, response))
+            return False
+        for written in _encoded(response):
             transport.write(written)
-        if headers.get("connection", "").lower() == "close" or self._head.http_version == b"1.0":
+        return self._continue(transport)
+
+    async def _send_slowly(self, transport: asyncio.Transport, response: HttpResponse) -> None:
+        assert response.slowly is not None
+        transport.write(_head(response))
+        async for piece in response.slowly(response.pieces):
+            transport.write(_chunk(piece))
+        transport.write(_chunk(b""))
+        if self._continue(transport):
+            self._read_events(transport)
+
+    def _continue(self, transport: asyncio.Transport) -> bool:
+        """Prepare for the next request after a response. Return whether it may have arrived already."""
+        assert self._head is not None
+        if dict(self._head.headers).get(b"connection", b"").lower() == b"close" or self._head.http_version == b"1.0":
             transport.close()
             return False
         rest, _ = self._parser.trailing_data
@@ -127,15 +156,25 @@ class _Connection(asyncio.Protocol):
         return bool(rest)
 
 
+def _head(response: HttpResponse) -> bytes:
+    """Return the status line and the header of a response."""
+    kind = "text/event-stream" if response.stream else "application/json"
+    size = "transfer-encoding: chunked" if response.stream else f"content-length: {sum(map(len, response.pieces))}"
+    more = "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
+    line = f"HTTP/1.1 {response.status} {responses.get(response.status, '')}"
+    return f"{line}\r\ncontent-type: {kind}\r\n{size}\r\n{more}\r\n".encode()
+
+
+def _chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
 def _encoded(response: HttpResponse) -> Iterator[bytes]:
     """Yield the bytes of a response, write by write."""
-    head = f"HTTP/1.1 {response.status} {responses.get(response.status, '')}\r\ncontent-type: "
     if not response.stream:
-        body = b"".join(response.pieces)
-        yield f"{head}application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+        yield _head(response) + b"".join(response.pieces)
         return
-    yield f"{head}text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".encode()
-    chunks = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in response.pieces if piece]
-    chunks.append(b"0\r\n\r\n")
+    yield _head(response)
+    chunks = [*map(_chunk, filter(None, response.pieces)), _chunk(b"")]
     for start in range(0, len(chunks), _CHUNKS_PER_WRITE):
         yield b"".join(chunks[start : start + _CHUNKS_PER_WRITE])

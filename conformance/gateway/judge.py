@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -28,12 +28,14 @@ from .client import Client, curl
 from .conversation import Conversation, Route, Turn, judged_members
 from .correlation import new_token
 from .errors import NotJudged
+from .http_rules import Fault, faults_of
 from .judged_answer import judged_answer
-from .laws import GATEWAY_LAWS
+from .laws import GATEWAY_LAWS, GatewayRound
 from .preflight import check_route
-from .questions import first_request
+from .questions import client_surface, first_request, further_headers
 from .recorded import closing_response, exchange_of, recorded_responses, served_response
 from .reduction import Pair, not_judged, reduced
+from .sdk_reading import SdkReader
 from .upstream import Served, Upstream
 
 #: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
@@ -98,6 +100,7 @@ class GatewayJudge(Judge):
         self._played: dict[tuple[Case, str | None], _Played] = {}
         self._compared_rounds: dict[tuple[Case, str | None], list[CaseRound]] = {}
         self._reasons: dict[Case, str] = {}
+        self._sdk = SdkReader(subject.client)
 
     def forget(self) -> None:
         super().forget()
@@ -206,20 +209,21 @@ class GatewayJudge(Judge):
         played = _Played(token, [], [], {}, {}, {}, {})
         if not recorded:
             return played
-        request = first_request(case, self._gateway.client, token)
+        request, headers = first_request(case, self._gateway.client, token), further_headers(case, self._gateway.client)
         with self._upstream.ticket(token, served_response(case, recorded[0])) as ticket:
-            talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
+            talk = Conversation(self._client, self._gateway.client, route, ticket, token, request, headers)
             for number, response in enumerate(recorded):
                 # The laws compare requests in the conversation with the recorded pieces only.
                 exchange = exchange_of(case, response, None if chunking else talk.upstream_body())
-                turn = self._ask(talk, served_response(case, response))
+                turn = self._ask(talk, served_response(case, response, number, chunking))
                 if number:
                     played.asked[number - 1] = turn.body
                 if number and turn.captured:
                     played.captured[number - 1] = turn.captured[0]
                 expected = reduced(self._expected(case, number), self._pair(case), stream=case.stream)
                 answer = judged_answer(turn, expected, exchange, self._pair(case))
-                round = CaseRound(number, exchange, expected, answer, sent=turn.captured)
+                faults = () if chunking else tuple(self._faults(turn, exchange, expected, case, number))
+                round = GatewayRound(number, exchange, expected, answer, sent=turn.captured, faults=faults)
                 played.rounds.append(round)
                 played.turns.append(turn)
                 last = number + 1 == len(recorded)
@@ -239,6 +243,15 @@ class GatewayJudge(Judge):
         for number in (*played.captured, *played.refused):
             played.rounds[number] = replace(played.rounds[number], following=played.captured.get(number) or True)
         return played
+
+    def _faults(
+        self, turn: Turn, exchange: SubjectExchange, expected: Expected, case: Case, number: int
+    ) -> Iterator[Fault]:
+        """Yield what is wrong in one request and reply beside their content in the judge's reading."""
+        yield from faults_of(turn, exchange, expected, self._pair(case), number)
+        provider = client_surface(self._gateway.client, SURFACES[case.surface]).provider
+        for failure in self._sdk.failures(turn, exchange, provider, expected, number):
+            yield Fault("conservation", failure)
 
     def _ask(self, talk: Conversation, served: Served) -> Turn:
         """Ask the gateway. A time-out is a failure of the case, unless the gateway answers no other question either."""
@@ -305,7 +318,7 @@ class GatewayJudge(Judge):
         played = self._played.get((case, None))
         if played is None or number >= len(played.turns):
             return ""
-        headers: Mapping[str, str] = self._gateway.routes[case.surface].headers
+        headers = {**further_headers(case, self._gateway.client), **self._gateway.routes[case.surface].headers}
         return curl(self._client.url(self._gateway.client), played.turns[number].body, headers)
 
 

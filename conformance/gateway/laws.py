@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from ..cases.case import Evidence
+from ..cases.case import CaseRound, Evidence
 from ..laws import LAWS, Failure, Law
 from ..laws.law import Unjudged, may_be_refused, shows_break
 from .asked import altered_thinking, changes_for_the_same_wire, losses_on_the_way_up
+from .http_rules import Fault
+
+
+class GatewayRound(CaseRound, frozen=True):
+    """A round with the rules of HTTP and of the official SDK that the gateway broke in it."""
+
+    faults: tuple[Fault, ...] = ()
+
 
 _CONSERVATION, _REPLAY, _HANDOFF = LAWS["conservation"], LAWS["replay"], LAWS["handoff"]
 
@@ -92,5 +100,21 @@ _OF_GATEWAYS = {
     "replay": _REPLAY._replace(applies=_replay_applies, check=_replay),
     "handoff": _HANDOFF._replace(claims=frozenset(("answers",)), applies=_handoff_applies, check=_handoff),
 }
+
+
+def _with_faults(law: Law) -> Law:
+    """Return the law, which also reports the faults of the rounds that belong to it."""
+
+    def check(evidence: Evidence) -> Iterator[Failure]:
+        unjudged = yield from _unless_unjudged(law.check(evidence))
+        for round in evidence.rounds:
+            faults = round.faults if isinstance(round, GatewayRound) else ()
+            yield from (fault.failure for fault in faults if fault.law == law.id)
+        if unjudged is not None:
+            raise unjudged
+
+    return law._replace(check=check)
+
+
 #: All laws, as they judge a gateway.
-GATEWAY_LAWS: tuple[Law, ...] = tuple(_OF_GATEWAYS.get(id, law) for id, law in LAWS.items())
+GATEWAY_LAWS: tuple[Law, ...] = tuple(_with_faults(_OF_GATEWAYS.get(id, law)) for id, law in LAWS.items())

@@ -35,6 +35,8 @@ _LIMIT = 4096
 _WITHOUT_LIMIT = ("single-call",)
 #: The scenarios whose request requires a call. So a gateway that drops the setting fails in these cases only.
 _WITH_REQUIRED_CALLS = ("parallel-three",)
+#: Header -> value, in requests of these scenarios on Anthropic's wire. So a gateway that drops it fails in them only.
+_BETAS = {"anthropic-beta": "interleaved-thinking-2025-05-14,files-api-2025-04-14"}
 #: The number of requests that are kept: more than the cases that are judged at a time.
 _FEW = 256
 _ANYTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -46,6 +48,11 @@ def client_surface(client: str, upstream: Surface) -> Surface:
         return upstream
     owner = spec(client).owner
     return next(surface for surface in SURFACES.values() if (surface.wire, surface.provider) == (client, owner))
+
+
+def further_headers(case: Case, client: str) -> dict[str, str]:
+    """Return the headers that the client adds to the requests of a case."""
+    return _BETAS if client == "anthropic.messages" and case.scenario in _WITH_REQUIRED_CALLS else {}
 
 
 def first_request(case: Case, client: str, token: str) -> Request:

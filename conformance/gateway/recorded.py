@@ -10,9 +10,14 @@ from toolparity.cassettes.surfaces import SURFACES
 
 from ..cases.broken import CUTS
 from ..cases.case import Case
+from ..cases.scenarios import scenarios
 from ..cases.traffic import TrafficResponse, repieced, responses
 from ..subjects import SubjectExchange
+from .holding import hold_of
 from .upstream import Served
+
+#: The scenarios whose first stream is held back until the client gets its beginning.
+_HELD = ("parallel-three",)
 
 
 def recorded_responses(case: Case, chunking: str | None) -> list[TrafficResponse]:
@@ -27,9 +32,24 @@ def recorded_responses(case: Case, chunking: str | None) -> list[TrafficResponse
     return [replace(response, pieces=pieces) for response, pieces in pieced if pieces is not None]
 
 
-def served_response(case: Case, response: TrafficResponse) -> Served:
-    """Return what the upstream sends."""
-    return Served(SURFACES[case.surface].wire, response.stream, response.pieces, response.status)
+def served_response(case: Case, response: TrafficResponse, number: int = 0, chunking: str | None = None) -> Served:
+    """Return what the upstream sends as the response ``number`` of a case."""
+    surface, hold, streamed = SURFACES[case.surface], None, []
+    if case.stream and case.scenario in _HELD and not (number or chunking or surface.by_messages):
+        hold = hold_of(surface.wire, response.provider or surface.provider, response.pieces)
+    if not case.stream and _is_equal_streamed(case, number):
+        streamed = responses(case.scenario, case.surface, "stream")[number].pieces
+    stream = case.stream and (response.stream or response.status >= 400)  # an error is plain for a stream, too
+    return Served(surface.wire, stream, response.pieces, response.status, streamed, hold)
+
+
+def _is_equal_streamed(case: Case, number: int) -> bool:
+    """Return whether the stream of the scenario has the content of the plain response."""
+    scenario = scenarios()[case.scenario]
+    if "stream" not in scenario.modes(case.surface):
+        return False
+    plain, streamed = (scenario.expected(case.surface, number, stream=stream) for stream in (False, True))
+    return plain == streamed
 
 
 def closing_response(surface: str, *, stream: bool) -> Served:

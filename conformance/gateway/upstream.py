@@ -7,8 +7,9 @@ in the request, captures the request and sends the response in the recorded piec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import grpc
@@ -23,45 +24,65 @@ from toolparity.normalizer.wires.registry import spec, specs
 from ..subjects.loopback import MessageService, refusal_body
 from .correlation import find
 from .errors import GatewayFailed
+from .holding import PATIENCE, Hold
 from .http_server import HttpRequest, HttpResponse, HttpServer, json_response
 
 #: The maximum number of requests for one response. A gateway may retry, but not this often.
 MOST_REQUESTS = 8
+#: The header of responses that ask the client to wait, and the statuses that have it.
+RETRY_AFTER = {"retry-after": "3"}
+_ASKS_TO_WAIT = frozenset((429, 503, 529))
 #: One server-sent event with one line of data.
 _EVENT = re.compile(rb"(?m)^data: (.*)\r?\n\r?\n")
 
 
 class Served(Struct, frozen=True):
-    """A response of the upstream. ``pieces``: as in `conformance.subjects.SubjectExchange`."""
+    """A response of the upstream. ``pieces``: as in `conformance.subjects.SubjectExchange`.
+
+    ``streamed``: the pieces of a plain response for a gateway that asks for a stream, or empty. ``hold``: holds back
+    the rest of a stream, or None.
+    """
 
     wire: str
     stream: bool
     pieces: Sequence[bytes]
     status: int = 200
+    streamed: Sequence[bytes] = ()
+    hold: Hold | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The header fields that matter to clients."""
+        return RETRY_AFTER if self.status in _ASKS_TO_WAIT else {}
 
 
 class Ticket:
     """One conversation at the upstream.
 
     ``served``: the response to the next request. ``captured``: the bodies of the requests since it was set, as JSON.
-    ``refused``: why requests were refused.
+    ``headers``: the headers of these requests over HTTP. ``refused``: why requests were refused. ``plain``: whether one
+    asked for a plain response although the client asked for a stream.
     """
 
     def __init__(self, served: Served) -> None:
         self.served = served
-        self.captured: list[Any] = []
-        self.refused: list[str] = []
+        self.serve(served)
 
     def serve(self, served: Served) -> None:
         """Set the response to the next request."""
-        self.served, self.captured, self.refused = served, [], []
+        self.served = served
+        self.captured: list[Any] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.refused: list[str] = []
+        self.plain = False
 
     def refusal(self, wire: str, *, stream: bool) -> str | None:
         """Return why a request is refused, or None if it gets the response."""
         reason = None
         if spec(self.served.wire).path != spec(wire).path:
             reason = f"the gateway asked on the wire {wire}, but the case is on {self.served.wire}"
-        elif stream is not self.served.stream:
+        elif stream is not self.served.stream and not (stream and self.served.streamed):
+            self.plain = not stream
             asked, has = ("a streamed", "a plain") if stream else ("a plain", "a streamed")
             reason = f"the gateway asked for {asked} response, but the case has {has} one"
         elif len(self.captured) >= MOST_REQUESTS:
@@ -74,11 +95,12 @@ class Ticket:
 class Upstream:
     """The tickets, and the addresses of the servers. Threads may share it.
 
-    ``every``: the ticket for requests without a token, or None to refuse them.
+    ``every``: the ticket for requests without a token, or None to refuse them. ``patience``: as in `Hold.pieces`.
     """
 
     def __init__(self, servers: Servers | None = None) -> None:
         self.servers = servers
+        self.patience = PATIENCE
         self.every: Ticket | None = None
         self.unknown = 0
         self._tickets: dict[str, Ticket] = {}
@@ -110,13 +132,19 @@ class Upstream:
             what = f"{request.method} {request.path}: no case has this path or token"
             return json_response(refusal_body(what), 404)
         value = _json(request.body)
-        reason = ticket.refusal(wire, stream=isinstance(value, dict) and value.get("stream") is True)
+        stream = isinstance(value, dict) and value.get("stream") is True
+        reason = ticket.refusal(wire, stream=stream)
         if reason is not None:
             return json_response(refusal_body(reason), 400)
         ticket.captured.append(value)
-        served = ticket.served
-        pieces = served.pieces if not served.stream or _wants_usage(wire, value) else without_usage(served.pieces)
-        return HttpResponse(pieces, served.status, served.stream and served.status < 400)
+        ticket.headers.append(request.headers)
+        served, stream = ticket.served, stream and ticket.served.status < 400
+        pieces = served.streamed if stream and not served.stream else served.pieces
+        if stream and not _wants_usage(wire, value):
+            pieces = without_usage(pieces)
+        hold = served.hold if stream else None
+        slowly = None if hold is None else partial(hold.pieces, patience=self.patience)
+        return HttpResponse(pieces, served.status, stream, served.headers, slowly)
 
 
 @contextmanager

@@ -29,6 +29,8 @@ from toolparity.cli import main
 from toolparity.conformance.gateway.errors import GatewayFailed
 from toolparity.conformance.gateway.known import KNOWN, installation, known_gateway, process
 from toolparity.conformance.gateway.known.form import KnownGateway
+from toolparity.conformance.gateway.known_bad import passing
+from toolparity.conformance.gateway.known_bad.passing import Hooks
 from toolparity.conformance.runner import baseline
 
 from . import gateways
@@ -214,7 +216,7 @@ def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
     given = commands("Five minutes for your own gateway")
     assert len(given) == 3
     provider = Servers(f"http://127.0.0.1:{port}", f"127.0.0.1:{port + 1}")
-    with gateways.translating(provider, "anthropic.messages") as url:
+    with passing.running(provider, {"": Hooks(upstream="anthropic.messages")}) as url:
         for command in given:
             name, *rest = shlex.split(command.replace("http://127.0.0.1:4000", url))
             assert name == "toolparity"
