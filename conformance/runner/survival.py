@@ -1,7 +1,7 @@
 """The kill run of the generated known-bad subjects: which of them survive, and what the suite needs to fail the others.
 
-There are three kinds, each with a bench: subjects that change answers, subjects that change requests, and subjects that
-change their input. A subject that no law fails survives.
+There are four kinds, each with a bench: subjects that change answers, subjects that change requests, subjects that
+change their input, and subjects with a mistake from a table. A subject that no law fails survives.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from toolparity.cassettes.workers import cores, in_order
 from toolparity.reports import results
 
 from ..known_bad.generated import equivalents, inputs, mutants
+from ..known_bad.mistakes import mistakes
 from .answer_bench import AnswerBench
 from .bench import Death
 from .input_bench import InputBench
 from .judge import CaseFilter
 from .kill_state import Deaths, KillState
+from .mistake_bench import MistakeBench
 from .request_bench import RequestBench, Target, targets
 
 #: How many subjects that change answers or their input a worker takes at a time.
@@ -34,8 +36,7 @@ _PARTIAL = ("brief/", "replay/", "handoff/")
 
 
 class Task(NamedTuple):
-    """The work of a worker: the named subjects that change answers or their input, or those that change the requests of
-    a target.
+    """The work of a worker: the named subjects of the other kinds, or those that change the requests of a target.
 
     ``names``: restricts the subjects; None runs all of the target.
     """
@@ -57,7 +58,7 @@ class Task(NamedTuple):
 def tasks(names: Iterable[str] | None = None) -> list[Task]:
     """Return the tasks that run the named subjects, or all. The requests come first, because they take longest."""
     wanted = None if names is None else frozenset(names)
-    chosen = [name for name in (*inputs(), *mutants()) if wanted is None or name in wanted]
+    chosen = [name for name in (*mistakes(), *inputs(), *mutants()) if wanted is None or name in wanted]
     # Neighbours in the list take equally long, so each chunk takes subjects from all over it.
     count = -(-len(chosen) // _CHUNK)
     others = wanted is None or len(wanted) > len(chosen)
@@ -76,7 +77,14 @@ def _input(case_filter: CaseFilter) -> InputBench:
     return InputBench(case_filter)
 
 
+@cache
+def _mistaken(case_filter: CaseFilter) -> MistakeBench:
+    return MistakeBench(case_filter)
+
+
 def _kill(case_filter: CaseFilter, name: str) -> Death:
+    if name in mistakes():
+        return _mistaken(case_filter).kill(mistakes()[name])
     if name in inputs():
         return _input(case_filter).kill(inputs()[name])
     return _answers(case_filter).kill(mutants()[name])
