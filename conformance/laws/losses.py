@@ -227,7 +227,7 @@ def _both(code: str, holds: bool) -> _Loss:
 
 
 def _has_extra(handed_over: _HandedOver) -> bool:
-    """Return whether a text or a call has members that only its provider knows: Gemini's signatures."""
+    """Return whether a text or a call has members that only its provider knows: Google's signatures."""
     said = [block for block in handed_over.blocks if block.members["type"] in ("text", "tool_call")]
     made = [each for block in said for each in _objects(block.source)]
     earlier = [
@@ -235,7 +235,7 @@ def _has_extra(handed_over: _HandedOver) -> bool:
         for each in handed_over.sent_earlier()
         if each.get("thought") is not True and not each.keys().isdisjoint(("text", "functionCall"))
     ]
-    return any("extra_content" in each for each in made) or _has([*made, *earlier], "thoughtSignature")
+    return _has(made, "extra_content", "signature") or _has([*made, *earlier], "thoughtSignature")
 
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
