@@ -21,6 +21,10 @@ CUTS = frozenset(("max_tokens", "context_window"))
 _PLAIN_ENDS = frozenset(("end_turn", "max_tokens"))
 
 
+#: The words for a time limit, which cuts a response like a token limit does.
+_TIME_LIMITS = frozenset(("time_limit", "timeout"))
+
+
 _REFUSALS = frozenset(("refusal", "content_filter"))
 
 
@@ -41,6 +45,8 @@ def effective_stop(
     calls = len(builder.seen)
     if reason == "tool_calls" and calls:
         return Stop("tool_calls", raw)
+    if reason == "max_tokens" and raw and raw.lower() in _TIME_LIMITS:
+        builder.context.find("time-limit", "", builder.choice)
     if reason in _PLAIN_ENDS and raw and is_listed(raw) and not (calls or approvals or refusals):
         return Stop(reason, raw)
     context, choice = builder.context, builder.choice

@@ -24,7 +24,7 @@ from ..schema import Reader
 from . import schema as s
 from .blocks import arguments_text, build_choice, build_choice_v1, usage
 from .spec import EVENTS
-from .stream_state import PartState, content_text
+from .stream_state import TEXTS, PartState, content_text
 
 
 class Stream(BlockStream[PartState]):
@@ -160,6 +160,8 @@ class Stream(BlockStream[PartState]):
     def _start_content(self, index: int | None, piece: s.ContentPiece, out: list[CanonicalEvent]) -> PartState:
         member, text = content_text(piece)
         kind = piece.type or member
+        if kind not in TEXTS:
+            self._context.find_once("unknown-block", f"type {kind!r}")
         state = self._add(kind, piece, index, out) if index is None else self.open(kind, piece, index, out)
         if state.start is piece:
             self.extend(state, text, out)

@@ -95,11 +95,10 @@ class AssistantWriter(MessageWriter):
         if not own:
             self._context.lose_extra(extra)
             return message
-        answered = self._message.response.choices[0].extra.get("message")
-        left = answered.get("citations") if isinstance(answered, dict) else None
-        if citations := [*self._citations, *(left or ())]:
+        answered = dict(self._message.response.choices[0].extra.get("message") or ())
+        if citations := [*self._citations, *(answered.pop("citations", None) or ())]:
             message["citations"] = citations
-        return merged(message, extra, AS_WRITTEN)
+        return merged(message, {**answered, **extra}, AS_WRITTEN)
 
     def _text(self, block: Text, own: bool, index: int) -> None:
         if own:
