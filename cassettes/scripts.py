@@ -247,7 +247,8 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 class WrittenBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A response body: ``text``, or the content of ``file`` in `cassettes/scenarios/`.
 
-    For `xai.grpc`: one message per line, in protobuf's JSON or in base64. ``request``: the request body, if it is not
+    For `xai.grpc`: one message per line, in protobuf's JSON or in base64. For a stream of `bedrock.converse`: one event
+    per line, with its type around it. ``request``: the request body, if it is not
     the one made from the scenario's ``ask``. ``provider``: the provider, if it is not the surface's own.
     """
 

@@ -247,10 +247,11 @@ def _changed_thoughts(round: CaseRound, body: Any) -> list[str]:
         return []
     texts = thoughts(round.exchange.request)
     texts += [block.members["text"] for block in (choices[0].blocks if choices else []) if "signature" in block.members]
-    said, start, changed = "".join(texts), 0, []
-    for text in (message.get("reasoning_content") for message in conversation(body)[1]):
-        found = said.find(text or "", start)
-        start = found + len(text or "") if found >= 0 else start
+    said, start, changed = "".join(texts).replace("\n\n", ""), 0, []
+    for message in conversation(body)[1]:
+        text = (message.get("reasoning_content") or "").replace("\n\n", "")  # paragraphs separate thoughts
+        found = said.find(text, start)
+        start = found + len(text) if found >= 0 else start
         changed += [text] * (found < 0)
     return changed
 

@@ -20,7 +20,7 @@ from ..answer import NextRequest
 from ..cases.case import CaseRound
 from ..oracle import facts
 from ..oracle.history import conversation, turns
-from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
+from ..oracle.responses import Irregular, Json, WireBlock, leaves, parsed_arguments, read
 from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, declared_tools, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -179,7 +179,10 @@ def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("arguments", spec(handed_over.wire).parsed_arguments and _has_other_arguments(handed_over))
     called = any(call["namespace"] or call["caller"] for call in handed_over.of_type("tool_call"))
     yield _both("namespace", called or _has(earlier, "caller", "namespace"))
-    yield _both("extra", _has_extra(handed_over))
+    has_extra = _has_extra(handed_over)
+    calls = [block for block in handed_over.blocks if block.members["type"] == "tool_call"]
+    unknown = any(name not in _OF_CALLS for block in calls for name, _ in leaves(block.source))
+    yield _Loss("extra", has_extra or unknown, has_extra)
 
 
 def _foreign_tools(handed_over: _HandedOver) -> Iterator[_Loss]:
@@ -238,6 +241,8 @@ def _has_extra(handed_over: _HandedOver) -> bool:
     return _has(made, "extra_content", "signature") or _has([*made, *earlier], "thoughtSignature")
 
 
+#: Members of calls that mean nothing in a request.
+_OF_CALLS = ("id", "status", "type")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking", "thought")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")

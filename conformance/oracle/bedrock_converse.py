@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from toolparity.cassettes.emulated.bedrock_converse import message as framed
 from toolparity.cassettes.scripts import OfferedTool
 from toolparity.normalizer import json_codec
 
@@ -19,7 +21,11 @@ FACTS = Facts(
     settings={"system": [{"text": "Rhyme."}], "inferenceConfig": {"temperature": 0.5}},
 )
 
-_CACHE = ("cacheReadInputTokens", "cacheWriteInputTokens")
+#: The counts of the cache, each with its other name, which Nova sends alone in answers of InvokeModel.
+_CACHE = (
+    ("cacheReadInputTokens", "cacheReadInputTokenCount"),
+    ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+)
 #: The members whose text must be sent back to the provider.
 _STATE = {"signature": "signature", "redactedContent": "redacted reasoning", "toolUseId": "call id"}
 
@@ -45,7 +51,12 @@ def items(body: Json) -> Iterator[RequestItem]:
 
 
 def texts(body: Any, role: str) -> Iterator[str]:
-    return message_texts(body.get("messages") if isinstance(body, dict) else None, role)
+    for message in (body.get("messages") or ()) if isinstance(body, dict) else ():
+        content = message.get("content")
+        if isinstance(content, list):
+            cited = [part.get("citationsContent", part) for part in content]
+            content = [text for part in cited for text in part.get("content", [part])]
+        yield from message_texts([{**message, "content": content}], role)
 
 
 def failed_results(body: Json) -> set[str] | None:
@@ -68,8 +79,9 @@ def usage(exchange: SubjectExchange) -> dict[str, int] | None:
         counts = holder.get("usage") or counts if isinstance(holder, dict) else counts
     if not counts:
         return None
-    cache = sum(counts.get(key) or 0 for key in _CACHE)
-    return {"input_tokens": counts["inputTokens"] + cache, "output_tokens": counts["outputTokens"]}
+    cache = sum(next((counts[name] for name in names if name in counts), 0) for names in _CACHE)
+    found = {"input_tokens": counts["inputTokens"] + cache, "output_tokens": counts.get("outputTokens")}
+    return {name: count for name, count in found.items() if count is not None}
 
 
 def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
@@ -112,7 +124,11 @@ def _events(data: bytes) -> Iterator[Json]:
     for piece in pieces(data, stream=True):
         kind, payload = _read(piece)
         for value in _object(payload):
-            yield {kind: {key: member for key, member in value.items() if key != "p"}}
+            # InvokeModel: a chunk has the event of the model in base64
+            members = json_codec.decode(base64.b64decode(value["bytes"])) if kind == "chunk" else {kind: value}
+            for name, told in members.items():
+                is_object = isinstance(told, dict)
+                yield {name: {key: told[key] for key in told if key != "p"} if is_object else told}
 
 
 def _read(message: bytes) -> tuple[str, bytes]:
@@ -126,13 +142,19 @@ def _read(message: bytes) -> tuple[str, bytes]:
         size = int.from_bytes(message[at : at + 2], "big")
         types[name] = message[at + 2 : at + 2 + size].decode()
         at += 2 + size
+    if b":error-code" in types:
+        told = {"type": types[b":error-code"], "message": types.get(b":error-message", "")}
+        return "error", json_codec.encode(told)
     return types.get(b":event-type") or types.get(b":exception-type", ""), message[end:-4]
 
 
 def pieces(data: bytes, *, stream: bool) -> list[bytes]:
-    if not (stream and is_event_stream(data)):
+    """Return the messages of an event stream. A written one has an event in each line, as botocore returns it."""
+    if not stream:
         return [data]
-    found = []
+    found = [] if is_event_stream(data) else [_written(line) for line in data.splitlines() if line.strip()]
+    if found:
+        return found
     while data:
         size = int.from_bytes(data[:4], "big")
         found.append(data[:size])
@@ -140,8 +162,29 @@ def pieces(data: bytes, *, stream: bool) -> list[bytes]:
     return found
 
 
+def _written(line: bytes) -> bytes:
+    """Return the message of an event: ``{"TYPE": {…}}``; in a ``chunk`` the event of the model.
+
+    An ``error`` is one of the framing. A line in another form, such as the body of an error, stays as it is.
+    """
+    event = json_codec.decode(line)
+    ((kind, told), *more) = event.items()
+    if more or not isinstance(told, dict):
+        return line
+    category = "exception" if kind.endswith("Exception") else "error" if kind == "error" else "event"
+    headers = {f":{category}-type": kind, ":content-type": "application/json", ":message-type": category}
+    payload = line.partition(b":")[2].rstrip()[:-1]
+    if category == "error":
+        headers = {":error-code": told["code"], ":error-message": told["message"], ":message-type": category}
+        payload = b""
+    elif kind == "chunk":
+        payload = json_codec.encode({"bytes": base64.b64encode(payload).decode()})
+    return framed(payload, headers)
+
+
 def finishes(piece: bytes) -> bool:
-    return b"messageStop" in piece or b'"stopReason"' in piece
+    is_chunk = b":event-type\x07\x00\x05chunk" in piece
+    return b'"stopReason"' in piece or b"messageStop" in piece or (is_chunk and "messageStop" in next(_events(piece)))
 
 
 def excerpt(exchange: SubjectExchange, length: int) -> str:

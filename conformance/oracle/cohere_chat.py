@@ -77,6 +77,10 @@ def finishes(piece: bytes) -> bool:
     return _END.search(piece) is not None
 
 
+def pieces(data: bytes, *, stream: bool) -> list[bytes]:
+    """Return the events of a handwritten stream. Those of version 1 are JSON lines."""
+    return data.splitlines(keepends=True) if stream and data[:1] == b"{" else event_pieces(data, stream=stream)
+
+
 returned_values = json_returned_values
-pieces = event_pieces
 excerpt = json_excerpt

@@ -92,7 +92,9 @@ class Reference:
 
 def read_answer(exchange: SubjectExchange) -> Response:
     """Return the canonical form of a response. Raises ToolparityError."""
-    request = exchange.request if isinstance(exchange.request, dict) and exchange.request.get("tools") else None
+    request = exchange.request
+    if not (isinstance(request, dict) and (request.get("tools") or request.get("toolConfig"))):
+        request = None
     options: dict[str, Any] = {"provider": exchange.provider, "request": request, "status": exchange.status}
     if not exchange.stream or (exchange.status >= 400 and exchange.body[:1] == b"{"):
         return normalize(exchange.body, exchange.wire, **options)

@@ -264,9 +264,10 @@ def opaque(wire_type: str, raw: Any, source: Any) -> WireBlock:
 
 
 def count(figures: Any, *names: str) -> int | None:
-    """Return the first of these members that is a number, or None."""
+    """Return the first of these members that is a whole number, or None."""
     values = (figures.get(name) for name in names) if isinstance(figures, dict) else ()
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+    return next((int(number) for number in numbers if number == int(number)), None)
 
 
 def openai_usage(figures: Json | None, *, input: str, output: str) -> Json | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
 from toolparity.normalizer import json_codec
 
 from ...subjects import SubjectExchange
-from ..bedrock_converse import is_event_stream, values
+from ..bedrock_converse import is_event_stream, pieces, values
 from . import (
     Irregular,
     Json,
@@ -39,6 +41,8 @@ def response(exchange: SubjectExchange) -> WireResponse:
     if not told:
         raise Irregular("the response has no JSON")
     if is_event_stream(exchange.body):
+        if any(crc32(piece[:-4]) != int.from_bytes(piece[-4:], "big") for piece in pieces(exchange.body, stream=True)):
+            raise Irregular("a message has a wrong checksum")
         body, failure, ended = assembled(told)
         texts = [_streamed(block) for block in body["content"]]
     else:
@@ -52,23 +56,29 @@ def response(exchange: SubjectExchange) -> WireResponse:
     blocks = [_block(block, texts[index], index == last) for index, block in enumerate(content)]
     error = None if failure is None else wire_error(failure, None)
     kept = without(body, "output", "content", "stopReason", "usage", "role")
-    return WireResponse(None, None, [WireChoice(0, blocks, stop)], _usage(body.get("usage")), error, kept, told)
+    choices = [WireChoice(0, blocks, stop)] if blocks or failure is None else []
+    return WireResponse(None, None, choices, _usage(body.get("usage")), error, kept, told)
 
 
 def reply(exchange: SubjectExchange) -> list[Json]:
     """Return what the model said, as it must go back. Raises Irregular."""
     documents = values(exchange)
-    if not is_event_stream(exchange.body):
-        return [documents[0]["output"]["message"]]
-    body, failure, _ = assembled(documents)
-    if failure is not None:
-        raise Irregular("the response failed")
-    for block in body["content"]:
-        if call := block.get("toolUse"):
-            call["input"], status = parsed_arguments(take_text(call))
-            if status != "complete":
-                raise Irregular("arguments that are not an object")
-    return [{"role": "assistant", "content": body["content"]}]
+    if is_event_stream(exchange.body):
+        body, failure, _ = assembled(documents)
+        if failure is not None:
+            raise Irregular("the response failed")
+        message = {"role": "assistant", "content": body["content"]}
+    else:
+        message = documents[0]["output"]["message"]
+    for block in message["content"]:
+        call = block.get("toolUse", {"toolUseId": ""})
+        if "name" in call and is_event_stream(exchange.body):
+            call["input"], _ = parsed_arguments(take_text(call))
+        if not (isinstance(call.get("input", {}), dict) and "toolUseId" in call):
+            raise Irregular("a call without an id, or arguments that are not an object")
+        if call.get("type") == "tool_use":  # some models state it, and the API does not know it
+            del call["type"]
+    return [message]
 
 
 def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:
@@ -91,11 +101,21 @@ def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:
             open_blocks.discard(told.get("contentBlockIndex"))
         elif kind in ("messageStart", "messageStop", "metadata"):
             body.update(told)
-        elif kind.endswith("Exception"):
+        elif kind.startswith("amazon-bedrock-"):
+            body[kind] = told
+        elif kind.endswith("Exception") or kind == "error":
             failure = {"error": {"type": kind, **told}}
         else:
             raise Irregular(f"an event of type {kind}")
-    return body, failure, not open_blocks
+    content = [_cited(block) if "citation" in block else block for block in body["content"]]
+    body["content"] = [block for block in content if block != {"text": ""}]  # a block of empty pieces has no text
+    return body, failure, "stopReason" in body or not open_blocks
+
+
+def _cited(block: Json) -> Json:
+    """Return a streamed text with citations in the form of a body."""
+    content = [{"text": block["text"]}] if "text" in block else []
+    return {"citationsContent": {"content": content, "citations": block["citation"]}}
 
 
 def _begin(body: Json, index: Any, start: Json) -> None:
@@ -106,16 +126,26 @@ def _begin(body: Json, index: Any, start: Json) -> None:
 
 def _grow(block: Json, delta: Json) -> None:
     ((kind, piece),) = delta.items()
-    if block and kind not in block:
+    if block and kind not in block and not {kind, *block} <= {"text", "citation"}:
         raise Irregular(f"a delta of type {kind} in another block")
-    if kind == "text":
+    if not block and kind in ("toolUse", "toolResult"):
+        raise Irregular(f"a delta of type {kind} without the start of its block")
+    if kind == "citation":
+        block.setdefault(kind, []).append(piece)
+    elif kind == "text":
         block[kind] = block.get(kind, "") + piece
     elif kind == "toolUse":
         block[kind][_STREAMED] = block[kind].get(_STREAMED, "") + piece["input"]
     elif kind == "toolResult":
-        block[kind].setdefault("content", []).extend(piece)
+        content = block[kind].setdefault("content", [])
+        for part in piece:
+            if content and {*content[-1], *part} == {"text"}:
+                content[-1] = {"text": content[-1]["text"] + part["text"]}
+            else:
+                content.append(part)
     elif kind == "reasoningContent" and "redactedContent" in piece:
-        block[kind] = piece
+        held = base64.b64decode(block.get(kind, {}).get("redactedContent", ""))
+        block[kind] = {"redactedContent": base64.b64encode(held + base64.b64decode(piece["redactedContent"])).decode()}
     elif kind == "reasoningContent":
         thought = block.setdefault(kind, {"reasoningText": {"text": ""}})["reasoningText"]
         for member, text in piece.items():
@@ -171,7 +201,10 @@ def _block(block: Json, text: str | None, cut: bool) -> WireBlock:
         return text_block(told, [], {})
     if kind == "citationsContent":
         said = "".join(part["text"] for part in told.get("content") or [])
-        return text_block(said, told.get("citations") or [], told)
+        rest = without(told, "citations", *("content",) * (len(told.get("content") or ()) < 2))
+        return text_block(said, told.get("citations") or [], rest)
+    if kind == "image":
+        return server_result("", "image_generation", block, {}, failed="error" in told)
     if kind == "reasoningContent":
         if "redactedContent" in told:
             return reasoning("", {}, encrypted=told["redactedContent"], redacted=True)
@@ -182,7 +215,8 @@ def _block(block: Json, text: str | None, cut: bool) -> WireBlock:
         if told.get("type") == "server_tool_use":
             source = {"type": told["type"]}
             return server_call(told["toolUseId"], _TOOLS.get(name, name), name, text or "", None, source)
-        return call(told.get("toolUseId"), name, text or "", without(told, "toolUseId", "name", "input"), cut=cut)
+        rest = without(told, "toolUseId", "name", "input", *("type",) * (told.get("type") == "tool_use"))
+        return call(told.get("toolUseId"), name, text or "", rest, cut=cut)
     if kind == "toolResult":
         tool = str(told.get("type", "")).removesuffix("_result")
         failed = told.get("status") == "error"
@@ -194,7 +228,8 @@ def _usage(figures: Json | None) -> Json | None:
     if not figures:
         return None
     input = count(figures, "inputTokens")
-    read, written = count(figures, "cacheReadInputTokens"), count(figures, "cacheWriteInputTokens")
+    read = count(figures, "cacheReadInputTokens", "cacheReadInputTokenCount")
+    written = count(figures, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
     return {
         "input_tokens": None if input is None else input + (read or 0) + (written or 0),
         "output_tokens": count(figures, "outputTokens"),

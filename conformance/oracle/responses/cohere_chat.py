@@ -1,9 +1,11 @@
-"""Reading of a response of `cohere.chat`, version 2."""
+"""Reading of a response of `cohere.chat`. The streams of version 1 are not read."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
+
+from toolparity.normalizer import json_codec
 
 from ...subjects import SubjectExchange
 from . import (
@@ -29,6 +31,8 @@ _CANONICAL = ("role", "content", "tool_plan", "tool_calls", "citations")
 def response(exchange: SubjectExchange) -> WireResponse:
     """Read the response. Raises Irregular."""
     values = response_values(exchange)
+    if isinstance(values[0].get("text"), str):
+        return _version_1(values[0])
     if exchange.status >= 400 or not (exchange.stream or isinstance(values[0].get("message"), dict)):
         return WireResponse(None, None, [], None, wire_error(values[0], exchange.status), {}, values[0])
     if exchange.stream:
@@ -40,9 +44,22 @@ def response(exchange: SubjectExchange) -> WireResponse:
     if failure is not None:
         error = {"type": ANYTHING, "message": failure, "status": ANYTHING, "retryable": ANYTHING, "raw": failure}
     kept = without(body, "id", "message", "finish_reason", "usage", "error")
-    blocks = _blocks(message, cut=stop == "MAX_TOKENS" or not ended)
+    blocks = _blocks(message, cut=stop in ("MAX_TOKENS", "TIMEOUT") or not ended)
     choice = WireChoice(0, blocks, stop, [without(message, *_CANONICAL)])
     return WireResponse(body.get("id"), None, [choice], _usage(body.get("usage")), error, kept, values)
+
+
+def _version_1(body: Json) -> WireResponse:
+    """Return the response of version 1, whose calls have no ids, and parameters that are a JSON object."""
+    stop = body.get("finish_reason")
+    blocks = [text_block(body["text"], body.get("citations") or [], {})] if body["text"] else []
+    calls = [(entry["name"], json_codec.text(entry["parameters"])) for entry in body.get("tool_calls") or []]
+    cut = len(calls) - 1 if stop in ("MAX_TOKENS", "TIMEOUT", "ERROR_LIMIT") else -1
+    blocks += [call(None, *entry, {}, cut=number == cut) for number, entry in enumerate(calls)]
+    kept = without(body, "generation_id", "text", "citations", "tool_calls", "finish_reason", "meta")
+    return WireResponse(
+        body["generation_id"], None, [WireChoice(0, blocks, stop)], _usage(body.get("meta")), None, kept, body
+    )
 
 
 def reply(exchange: SubjectExchange) -> list[Json]:
@@ -51,6 +68,8 @@ def reply(exchange: SubjectExchange) -> list[Json]:
     message = assembled(values)[0]["message"] if stream else values[0].get("message")
     if not isinstance(message, dict):
         raise Irregular("the response has no message")
+    for entry in message.get("tool_calls") or []:
+        entry["function"].setdefault("arguments", "")
     return [{name: member for name, member in message.items() if member}]
 
 

@@ -75,6 +75,8 @@ def reply(exchange: SubjectExchange) -> list[Json]:
         raise Irregular("the response failed")
     message, _ = assembled(values)
     for entry in message.get("tool_calls") or []:  # a call's position is its index
+        if not isinstance(entry["function"].get("arguments"), dict):
+            raise Irregular("arguments that are not an object")
         entry["function"] = {key: value for key, value in entry["function"].items() if key != "index"}
     return [message]
 
