@@ -12,9 +12,12 @@ from botocore.config import Config
 from .interface import SubjectExchange
 from .peers.stops import stop_of
 
+#: The header of the events of InvokeModelWithResponseStream.
+_CHUNK = b":event-type\x07\x00\x05chunk"
+
 
 class Boto3SDK:
-    """Reads Converse and ConverseStream. It returns all calls and runs none."""
+    """Reads Converse and ConverseStream, and not InvokeModel. It returns all calls and runs none."""
 
     name = "boto3"
     version = boto3.__version__
@@ -35,6 +38,8 @@ class Boto3SDK:
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, the text, the stop reason and the token counts of the SDK's objects."""
+        if _CHUNK in exchange.body or not (exchange.stream or exchange.status >= 400 or b'"metrics"' in exchange.body):
+            return {"unsupported": "a response of InvokeModel has the JSON of its model, which boto3 does not read"}
         self._transport.load(exchange)
         request: dict[str, Any] = {"modelId": "m", "messages": []}
         if exchange.stream:
@@ -42,7 +47,7 @@ class Boto3SDK:
         response = self._client.converse(**request)
         content = response["output"]["message"]["content"]
         calls = [
-            {"id": call["toolUseId"], "name": call["name"], "arguments": call["input"]}
+            {"id": call.get("toolUseId"), "name": call["name"], "arguments": call["input"]}
             for call in (block["toolUse"] for block in content if "toolUse" in block)
             if not _is_of_server(call)
         ]
@@ -85,19 +90,23 @@ class _Body:
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Collect the events: the SDK has no accumulator."""
     calls: dict[int, dict[str, Any]] = {}
+    servers: set[int] = set()
     texts: list[str] = []
     word, usage = None, None
     for event in events:
         if start := event.get("contentBlockStart"):
             call = start["start"].get("toolUse")
             if call is not None and not _is_of_server(call):
-                members = {"id": call["toolUseId"], "name": call["name"], "arguments_text": ""}
+                members = {"id": call.get("toolUseId"), "name": call["name"], "arguments_text": ""}
                 calls[start["contentBlockIndex"]] = members
+            elif call is not None:
+                servers.add(start["contentBlockIndex"])
         elif block := event.get("contentBlockDelta"):
             delta = block["delta"]
             texts.append(delta.get("text", ""))
-            if "toolUse" in delta and block["contentBlockIndex"] in calls:
-                calls[block["contentBlockIndex"]]["arguments_text"] += delta["toolUse"]["input"]
+            if "toolUse" in delta and (index := block["contentBlockIndex"]) not in servers:
+                nameless = {"id": None, "name": "", "arguments_text": ""}
+                calls.setdefault(index, nameless)["arguments_text"] += delta["toolUse"]["input"]
         elif stop := event.get("messageStop"):
             word = stop["stopReason"]
         elif metadata := event.get("metadata"):

@@ -32,6 +32,8 @@ class CohereSDK:
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, the text, the stop reason and the token counts of the SDK's objects."""
+        if b'"generation_id"' in exchange.body:
+            return {"unsupported": "a response of version 1, which the SDK's client of version 2 does not read"}
         self._transport.load(exchange)
         answer = _Answer()
         if exchange.stream:
@@ -62,7 +64,7 @@ class _Answer:
     def read(self, response: Any) -> None:
         """Read a plain response."""
         message = response.message
-        self.text = "".join(part.text for part in message.content or () if part.type == "text")
+        self.text = "".join(part.text for part in message.content or () if getattr(part, "type", "") == "text")
         for call in message.tool_calls or ():
             self._begin(call)
         self.stop, self.usage = response.finish_reason, response.usage
@@ -76,7 +78,10 @@ class _Answer:
             case "tool-call-start":
                 self._begin(message.tool_calls)
             case "tool-call-delta":
-                self.calls[event.index]["arguments_text"] += message.tool_calls.function.arguments or ""
+                index = len(self.calls) - 1 if event.index is None else event.index
+                if index >= len(self.calls):
+                    self.calls.append({"id": None, "name": "", "arguments_text": ""})
+                self.calls[index]["arguments_text"] += message.tool_calls.function.arguments or ""
             case "message-end":
                 self.stop, self.usage, self.error = event.delta.finish_reason, event.delta.usage, event.delta.error
 
@@ -86,9 +91,9 @@ class _Answer:
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:
-    if usage is None or usage.tokens is None:
+    tokens = usage and (usage.tokens or usage.billed_units)
+    if tokens is None:
         return None
-    tokens = usage.tokens
     counts = {
         "input_tokens": tokens.input_tokens,
         "output_tokens": tokens.output_tokens,
