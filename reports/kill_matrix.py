@@ -29,4 +29,6 @@ def generated_text(generated: GeneratedKills) -> str:
     proved = len(generated.equivalents)
     killed = generated.subjects - len(generated.survivors) - proved
     are = "is" if proved == 1 else "are"
-    return f"{killed:,} of {generated.subjects:,} generated known-bad subjects fail a law; {proved:,} {are} equivalent"
+    text = f"{killed:,} of {generated.subjects:,} generated known-bad subjects fail a law; {proved:,} {are} equivalent"
+    dead, brief = generated.brief
+    return f"{text}. Of those in the brief form, {dead:,} of {brief:,} fail a law" if brief else text

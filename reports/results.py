@@ -258,9 +258,9 @@ class GeneratedKills(Struct, frozen=True, omit_defaults=True):
 
     ``laws``: law -> subjects that it fails in the case that kills them; ``alone``: those that no other law fails there.
     ``scenarios`` and ``fields``: subjects that were killed, by scenario and by the member that they change; the idle
-    ones killed none. ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``: those that a law
-    fails, or that no longer exist. ``gaps``: subjects that change no answer, because no scenario has the traffic for
-    them.
+    ones killed none. ``brief``: how many of those that return the brief form were killed, and how many there are.
+    ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``: those that a law fails, or that no
+    longer exist. ``gaps``: subjects that change no answer, because no scenario has the traffic for them.
     """
 
     subjects: Number
@@ -270,6 +270,7 @@ class GeneratedKills(Struct, frozen=True, omit_defaults=True):
     idle_scenarios: list[str] = []
     fields: dict[str, Number] = {}
     idle_fields: list[str] = []
+    brief: tuple[Number, Number] = (0, 0)
     equivalents: dict[str, str] = {}
     stale: list[str] = []
     survivors: list[str] = []

@@ -7,7 +7,7 @@ import json
 import msgspec
 
 from ..subjects import SubjectExchange
-from .mutate import CanonicalForm, blocks, by_messages, calls, defect, keep_only, remove
+from .mutate import CanonicalForm, blocks, by_messages, calls, defect, keep_only, rebuild, remove
 
 
 @defect("any-split", "exchange")
@@ -63,6 +63,13 @@ def first_does_not_wait_for_the_end(form: CanonicalForm, exchange: SubjectExchan
     selection = form["selection"]
     if exchange.policy == "first" and not form["response"]["complete"] and len(selection["rejected"]) > 1:
         selection["kept"] = [selection["rejected"].pop(0) | {"reason": None}]
+
+
+@defect("any-cut")
+def break_loses_the_finished(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Reports that a stream broke, but returns nothing of what it sent before."""
+    if not form["response"]["complete"] and form["response"]["error"] is None and blocks(form):
+        rebuild(form, [])
 
 
 @defect("stream-parity")

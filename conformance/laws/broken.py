@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from ..answer import AnsweredCall
 from ..cases.broken import CUTS, ended
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
+from ..oracle.responses import reading_of
 from .law import SIGNS_OF_A_BREAK, Failure, is_due, law, shows_break
-from .matching import call_list, is_same_call
+from .matching import call_list, is_same_call, match_calls, read_calls
+
+#: The cuts after which the last piece is a part of an event.
+_WITHIN = ("cut:inside", "cut:character")
 
 
 def _breakable(round: CaseRound) -> bool:
@@ -41,6 +47,7 @@ def broken_failures(evidence: Evidence, cut: str, place: str) -> Iterator[Failur
     for round in evidence.sibling(evidence.case, cut) or []:
         if round.answer.error is None and round.number in breakable:
             yield from _broken(evidence, round, f"the stream breaks {place}")
+            yield from _not_shown(evidence, round, f"the stream breaks {place}", whole=cut not in _WITHIN)
 
 
 def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]:
@@ -60,6 +67,27 @@ def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]
     if "text" in claims and not expected.refusal and not expected.text.startswith(answer.text or ""):
         reason = f"{cut}, and the text is not the beginning of the text on the wire"
         yield Failure(round.number, reason, expected.text, answer.text, effect="altered")
+
+
+def _not_shown(evidence: Evidence, round: CaseRound, cut: str, *, whole: bool) -> Iterator[Failure]:
+    """Yield the text and the finished calls of the whole events before a cut that an answer without an error lacks."""
+    answer, expected, exchange = round.answer, round.expected, round.exchange
+    if answer.failed or answer.stop == "error" or expected.revised:
+        return
+    reading = reading_of(exchange if whole else replace(exchange, pieces=exchange.pieces[:-1]))
+    if reading is None or not reading.choices:
+        return
+    blocks = [block.members for block in reading.choices[0].blocks]
+    text = "".join(block["text"] for block in blocks if block["type"] == "text")
+    shown = expected.refusal or not expected.text.startswith(text) or (answer.text or "").startswith(text)
+    if "text" in evidence.subject.claims and not shown:
+        yield Failure(round.number, f"{cut}, and the text before it is missing", text, answer.text, effect="lost")
+    calls = [(call.name, call.arguments) for call in expected.calls]
+    ended = [one for one in read_calls(reading) if one.status == "complete" and (one.name, one.arguments) in calls]
+    found = match_calls(ended, answer.calls)[0]
+    if lost := [call for index, call in enumerate(ended) if index not in found]:
+        reason = f"{cut}, and a call that ended before it is missing"
+        yield Failure(round.number, reason, call_list(lost), call_list(answer.calls), effect="lost")
 
 
 def _not_begun(wanted: Sequence[ExpectedCall], got: Sequence[AnsweredCall]) -> list[AnsweredCall]:

@@ -11,18 +11,10 @@ from typing import Any
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound, Evidence
-from ..oracle.responses import ANYTHING, Irregular, Json, WireBlock, WireChoice, WireResponse, leaves, read
+from ..oracle.responses import ANYTHING, Json, WireBlock, WireChoice, WireResponse, leaves, reading_of
 from .canonical_selection import Difference, finding_differences, selection_differences
 from .law import Failure, law
 from .matching import json_equal
-
-
-def _reading(round: CaseRound) -> WireResponse | None:
-    """Return the oracle's reading of a response; None if it deviates from the documentation of its wire."""
-    try:
-        return read(round.exchange)
-    except Irregular:
-        return None
 
 
 @law(
@@ -38,7 +30,7 @@ def content(evidence: Evidence) -> Iterator[Failure]:
     so its text is free.
     """
     for round in evidence.rounds:
-        reading, form = _reading(round), round.answer.form
+        reading, form = reading_of(round.exchange), round.answer.form
         if form is None:
             continue
         try:

@@ -9,8 +9,9 @@ from toolparity.reports.results import Effect
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
+from ..oracle.responses import reading_of
 from .law import Failure, law, may_be_refused, missing_findings
-from .matching import call_list, is_same_call, match_calls
+from .matching import call_list, is_same_call, match_calls, read_calls
 
 
 @law(
@@ -32,10 +33,11 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
             continue  # a subject that runs nothing may return the calls of a broken stream
         yield from missing_findings(evidence, round, "conservation")
         indexes, unmatched = match_calls(wanted, answer.calls)
-        yield from _ids(round, indexes, acts=acts)
+        stated = indexes
         if not acts:
             indexes, unmatched = _match_by_name(wanted, answer.calls, indexes, unmatched)
         yield from _lost_or_invented(round, indexes, unmatched)
+        yield from _ids(evidence, round, stated)
         if acts:
             yield from _selected(round)
         yield from _unfulfilled_claims(evidence, round)
@@ -127,22 +129,30 @@ def _match_by_name(
     return indexes, left
 
 
-def _ids(round: CaseRound, indexes: list[int | None], *, acts: bool) -> Iterator[Failure]:
-    """Check the ids that the scenario specifies, and that no two calls share one if the subject acts on calls.
+def _ids(evidence: Evidence, round: CaseRound, indexes: list[int | None]) -> Iterator[Failure]:
+    """Check the ids that the scenario specifies, those on the wire, and that no two calls share one.
 
-    A subject that acts on calls needs a separate id for each result. A subject that only reads calls passes on the ids
-    of the wire, including empty and repeated ones.
+    A subject that acts on calls needs a separate id for each result. A subject that only reads calls may pass on empty
+    and repeated ids as the wire has them. It may also generate other ids for these calls.
     """
-    for index, call in zip(indexes, round.answer.calls, strict=True):
-        wanted = None if index is None else round.expected.calls[index].id
-        if wanted is not None and call.id is not None and call.id != wanted:
+    calls = round.answer.calls
+    reading = None if evidence.is_canonical else reading_of(round.exchange)  # the law `content` judges canonical forms
+    on_wire = [] if reading is None else read_calls(reading)
+    has_ids = any(call.id for call in calls)
+    for index, call in zip(indexes, calls, strict=True):
+        stated = None if index is None else round.expected.calls[index].id
+        ids = [one.id for one in on_wire if is_same_call(one, call)] if stated is None else [stated]
+        if has_ids and ids and None not in ids and call.id not in ids and (call.id is not None or stated is None):
             reason = f"the call {call.name} does not have the provider's id"
-            yield Failure(round.number, reason, wanted, call.id, effect="altered")
-    ids = [call.id for call in round.answer.calls if call.id is not None]
-    repeated = sorted({id for id in ids if ids.count(id) > 1})
-    if repeated and acts:
+            yield Failure(round.number, reason, ids[0], call.id, effect="altered" if call.id else "lost")
+    given = [call.id for call in calls if call.id is not None]
+    repeated = sorted({id for id in given if given.count(id) > 1})
+    if "select" not in evidence.subject.claims:
+        free = given if reading is None else ["", *reading.repeated]
+        repeated = [id for id in repeated if id not in free]
+    if repeated:
         reason = f"two calls have the same id: {', '.join(map(repr, repeated))}"
-        yield Failure(round.number, reason, None, ids, effect="altered")
+        yield Failure(round.number, reason, None, given, effect="altered")
 
 
 def _unfulfilled_claims(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:

@@ -8,9 +8,9 @@ from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..oracle import oracle
-from ..oracle.responses import COUNTS, Irregular, read
+from ..oracle.responses import COUNTS, reading_of
 from .law import Failure, accepts_stop, expected_codes, expected_stop, law, missing_findings
-from .matching import call_list, equals_written_text, json_equal, match_calls
+from .matching import call_list, equals_written_text, is_same_call, json_equal, match_calls
 
 
 @law(
@@ -80,6 +80,9 @@ def _compare_call(number: int, expected: ExpectedCall, got: AnsweredCall, *, has
             return  # passed on unchanged
         reason = f"the {status} arguments of {name} were repaired"
         yield Failure(number, reason, expected.text, got.arguments, effect="altered")
+    elif expected.kind == "custom" and not is_same_call(expected, got) and got.text is None:
+        reason = f"the call {name} does not have its free text"
+        yield Failure(number, reason, expected.text, got.arguments, effect="lost")
     elif other_text:
         yield Failure(number, f"the argument text of {name} differs", expected.text, got.text, effect="altered")
     if got.kind is not None and got.kind != expected.kind:
@@ -172,9 +175,7 @@ def _wrong_details(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:
     got = {key: count for key, count in (round.answer.usage or {}).items() if key in COUNTS and count is not None}
     if not got or round.expected.usage or round.expected.failed or not round.expected.complete:
         return
-    try:
-        reading = read(round.exchange)
-    except Irregular:
+    if (reading := reading_of(round.exchange)) is None:
         return
     counts = reading.usage or {}
     thinks = any(block.members["type"] == "reasoning" for choice in reading.choices for block in choice.blocks)

@@ -11,6 +11,7 @@ from toolparity.normalizer import json_codec
 
 from ..answer import AnsweredCall
 from ..cases.expected import ExpectedCall
+from ..oracle.responses import WireResponse
 
 
 def json_equal(one: Any, other: Any) -> bool:
@@ -49,6 +50,23 @@ def equals_written_text(expected: ExpectedCall, got: AnsweredCall) -> bool:
         return json_equal(got.arguments, json_codec.decode(expected.text or ""))
     except ValueError:
         return False
+
+
+def read_calls(reading: WireResponse) -> list[ExpectedCall]:
+    """Return the calls that an oracle read. ``id``: None if any is right, because the call has none or shares it."""
+    members = [block.members for choice in reading.choices for block in choice.blocks]
+    return [
+        ExpectedCall(
+            call["name"],
+            call["arguments"],
+            call["arguments_text"],
+            call["status"],
+            call["kind"],
+            id=call["id"] if isinstance(call["id"], str) and call["id"] not in reading.repeated else None,
+        )
+        for call in members
+        if call["type"] == "tool_call"
+    ]
 
 
 def match_calls(

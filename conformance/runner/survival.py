@@ -133,6 +133,10 @@ def run(
     return figures
 
 
+def _is_brief(death: Death) -> bool:
+    return death.name.startswith("brief/")
+
+
 def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.GeneratedKills:
     changed = [death for death in deaths if death.changed]
     killed = [death for death in changed if death.case]
@@ -148,6 +152,7 @@ def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.Genera
         idle_scenarios=sorted({case.scenario for case in case_filter.cases()} - used.keys()),
         fields=dict(fields),
         idle_fields=sorted({death.field for death in deaths} - fields.keys()),
+        brief=(sum(map(_is_brief, killed)), sum(map(_is_brief, changed))),
         equivalents={name: known[name] for name in (*alive, *unchanged) if name in known},
         stale=[death.name for death in killed if death.name in known],
         survivors=[name for name in alive if name not in known],

@@ -9,6 +9,7 @@ import pytest
 
 from toolparity.conformance.answer import parse_request
 from toolparity.conformance.cases.case import Case
+from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.requests import follow_up
@@ -102,15 +103,21 @@ ANSWERS: dict[str, dict[tuple[str, Case, str], dict[str, list[dict[str, Any]]]]]
         ("incomplete", WHOLE, "stream"): {"misreported": [{"complete": False}], "": [{"complete": True}]},
         ("incomplete", CUT_CALL, "stream"): {"unsupported": [{"complete": False}]},
     },
-    "a stream that is cut anywhere is shown by a member": {
+    "a stream that is cut anywhere is shown by a member, with what came before the cut or an error": {
         ("any-cut", CUT_TEXT, "stream text stop"): {
             "pass": [
-                *(NONE | shown for shown in ({"complete": False}, {"stop": "unknown"}, {"stop": None})),
-                NONE | {"stop": MISSING, "error": "the stream ended early"},
+                *({"complete": False}, {"stop": "unknown"}, {"stop": MISSING}, NONE | {"failed": True}),
             ],
+            "lost": [{"complete": False} | lost for lost in (NONE, {"text": ""}, {"calls": []})],
             "misreported": [NONE | {"stop": "end_turn"}, NONE | {"complete": True, "stop": "unknown"}],
         },
-        ("any-cut", CUT_TEXT, "stream"): {"pass": [NONE | {"stop": "unknown"}], "misreported": [NONE]},
+        ("any-cut", CUT_TEXT, "stream"): {"pass": [{"stop": "unknown"}], "misreported": [NONE]},
+    },
+    "free text is not an object": {
+        ("arguments", chat("free-text-tool"), "stream"): {
+            "pass": [{}],
+            "lost": [{"calls": [{"name": "apply_patch_text", "arguments": {}}]}],
+        },
     },
     "a reason that the response has is reported, and one that it lacks may be unknown": {
         **{
@@ -169,6 +176,23 @@ def test_an_answer_is_accepted_if_its_reader_can_know(rule: str) -> None:
         for result, answers in expected.items():
             for members in answers:
                 assert outcome(Brief(claims, members), case, law) == result, (law, case.id, claims, members)
+
+
+@pytest.mark.parametrize("surface", scenarios()["parallel-three"].surfaces)
+def test_a_call_has_the_id_of_the_wire_or_a_separate_one(surface: str) -> None:
+    class Identified(Brief):
+        def changed(self, answer: dict[str, Any]) -> dict[str, Any]:
+            named = [{"id": self._members["id"].format(n), **call} for n, call in enumerate(answer["calls"])]
+            return answer | {"calls": named}
+
+    case = Case("parallel-three", surface, "plain", "all")
+    none = surface == "google.gemini"  # it sends no ids there
+    for id, result in (("same", "altered"), ("{}", "pass" if none else "altered")):
+        assert outcome(Identified("stream", {"id": id}), case, "conservation") == result, id
+    for scenario in ("duplicate-ids", "one-id-two-arguments"):
+        case = Case(scenario, "openai.chat", "stream", "all")
+        for id, result in (("same", "altered"), ("{}", "pass"), ("dup_1" if "dup" in scenario else "call_A", "pass")):
+            assert outcome(Identified("stream", {"id": id}), case, "conservation") == result, (scenario, id)
 
 
 def test_a_reader_with_the_words_of_openai_chat_may_report_the_nearest_one() -> None:

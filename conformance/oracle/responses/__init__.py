@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
@@ -75,7 +76,7 @@ class WireResponse(Struct, frozen=True):
     """A response. ``usage`` and ``error`` have the canonical members; None if the wire has none of them.
 
     ``kept``: members of the wire without a canonical member, which ``extra`` must hold. ``source``: everything that
-    ``extra`` may hold.
+    ``extra`` may hold. ``repeated``: the ids that several calls have.
     """
 
     id: str | None
@@ -85,6 +86,7 @@ class WireResponse(Struct, frozen=True):
     error: Json | None
     kept: Json
     source: Any
+    repeated: frozenset[str] = frozenset()
 
 
 def read(exchange: SubjectExchange) -> WireResponse:
@@ -141,9 +143,8 @@ def _regular(exchange: SubjectExchange) -> WireResponse:
     if server_sent and any(map(is_broken, exchange.body.splitlines())):
         raise Irregular("an event is not JSON")
     reading: WireResponse = oracle.response(exchange)
-    for choice in reading.choices:
-        _release_repeated_ids(choice)
-    return reading
+    repeated = frozenset(id for choice in reading.choices for id in _release_repeated_ids(choice))
+    return replace(reading, repeated=repeated) if repeated else reading
 
 
 def _is_broken(line: bytes) -> bool:
@@ -162,8 +163,8 @@ def _is_not_json(text: bytes) -> bool:
     return False
 
 
-def _release_repeated_ids(choice: WireChoice) -> None:
-    """Accept any id for a call whose id an earlier call has.
+def _release_repeated_ids(choice: WireChoice) -> Iterator[str]:
+    """Accept any id for a call whose id an earlier call has, and yield the id.
 
     Raises Irregular if the calls are equal, or have the same name and one has no arguments.
     """
@@ -178,6 +179,15 @@ def _release_repeated_ids(choice: WireChoice) -> None:
             if first["name"] == block.members["name"] and (one == other or {} in (one, other)):
                 raise Irregular("a call twice")
             choice.blocks[index] = WireBlock({**block.members, "id": ANYTHING}, [block.source, {"id": id}])
+            yield id
+
+
+def reading_of(exchange: SubjectExchange) -> WireResponse | None:
+    """Return the reading of a response; None if it deviates from the documentation of its wire."""
+    try:
+        return read(exchange)
+    except Irregular:
+        return None
 
 
 def call(

@@ -147,6 +147,8 @@ def _action_texts(exchange: SubjectExchange, items: list[Json]) -> list[str]:
         data = next(event for event in reversed(events) if b'"output"' in event)
     body = json_codec.decoder(_Event)(data)
     output = body.response.output if body.response is not None else body.output
+    if len(output) != len(items):
+        raise Irregular("a stream without its last list of items")
     return [bytes(item.action or item.operation).decode() for item in output]
 
 
