@@ -7,27 +7,22 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, feed, ran, texts
+from tests.support.decoding import codes, decoded, feed, ran
 from tests.support.emit import emit_body, emit_stream
-from tests.support.events import COHERE_START, cohere_end, cohere_event, ollama_line, sse
+from tests.support.events import cohere_end, sse
 from tests.support.events import converse_delta as delta
 from tests.support.events import converse_stop as stop
-from tests.support.eventstream import event, exception, message
+from tests.support.eventstream import event, message
 from toolparity import (
-    Opaque,
-    Reasoning,
     Response,
-    ServerToolCall,
     ServerToolResult,
     StreamDecoder,
     Text,
-    Usage,
     normalize,
 )
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import TooManyCalls
-from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 BEDROCK = "bedrock.converse"
@@ -42,12 +37,6 @@ def end(reason: str = "tool_use") -> bytes:
     return event("messageStop", {"stopReason": reason})
 
 
-def use(index: int, id: str, *pieces: str, name: str = "f", **more: Any) -> list[bytes]:
-    """A whole call."""
-    inputs = [delta(index, toolUse={"input": piece}) for piece in pieces]
-    return [start(index, toolUse={"toolUseId": id, "name": name, **more}), *inputs, stop(index)]
-
-
 def played(*messages: bytes) -> Response:
     return decoded(BEDROCK, [BEGIN, *messages])
 
@@ -58,63 +47,6 @@ def test_members_of_the_invocation_beside_a_further_text_are_kept() -> None:
     response = played(delta(0, text="a"), message(json.dumps(further).encode()), stop(0), end("end_turn"))
     assert response.choices[0].blocks == [Text("ab")]
     assert response.extra == metrics
-
-
-@pytest.mark.parametrize("kind", ["throttlingException", "modelStreamErrorException", "internalServerException"])
-def test_an_exception_in_the_stream_ends_the_answer_and_nothing_runs(kind: str) -> None:
-    response = played(*use(0, "a", "{}"), exception(kind, {"message": "no", "originalStatusCode": 500}))
-    assert response.error is not None
-    assert (response.error.type, response.error.message, response.complete) == (kind, "no", False)
-    assert response.error.raw["error"]["originalStatusCode"] == 500
-    as_event = decoded(BEDROCK, [BEGIN, event(kind, {"message": "no"})])
-    assert (as_event.error and as_event.error.type) == kind
-
-
-def test_reasoning_is_signed_or_redacted_and_goes_back_byte_for_byte() -> None:
-    signed = [
-        delta(0, reasoningContent=piece) for piece in ({"text": "Two "}, {"text": "cities."}, {"signature": "c2ln"})
-    ]
-    redacted = [delta(1, reasoningContent={"redactedContent": data}) for data in ("ZW4=", "Yw==")]
-    response = played(*signed, stop(0), *redacted, stop(1), *use(2, "functions.f:0", "{}"), end())
-    assert response.choices[0].blocks[:2] == [Reasoning("Two cities.", "c2ln"), Reasoning("", None, "ZW5j", True)]
-    content = [
-        {"reasoningContent": {"reasoningText": {"text": "Two cities.", "signature": "c2ln"}}},
-        {"reasoningContent": {"redactedContent": "ZW5j"}},
-        {"toolUse": {"toolUseId": "functions.f:0", "name": "f", "input": {}}},
-    ]
-    result = {"toolResult": {"toolUseId": "functions.f:0", "content": [{"text": "ok"}]}}
-    contents = [("user", [{"text": "hi"}]), ("assistant", content), ("user", [result])]
-    messages = [{"role": role, "content": parts} for role, parts in contents]
-    request = read_request({"messages": messages}, BEDROCK)
-    assert request.messages[1].response.choices[0].blocks == response.choices[0].blocks  # type: ignore[union-attr]
-    assert write_request(request).body["messages"] == messages
-
-
-def test_a_call_of_the_provider_never_reaches_the_caller_whatever_its_type() -> None:
-    for kind, findings in (("server_tool_use", []), ("mcp_tool_use", ["unknown-block"])):
-        response = played(*use(0, "s", '{"snippet":"1"}', name="nova_code_interpreter", type=kind), end("end_turn"))
-        (call,) = response.choices[0].blocks
-        assert isinstance(call, ServerToolCall)
-        assert (call.tool, call.arguments_text, codes(response)) == ("code_execution", '{"snippet":"1"}', findings)
-
-
-def test_arguments_under_the_index_of_another_block_run_nothing() -> None:
-    call = start(1, toolUse={"toolUseId": "a", "name": "f"})
-    response = played(delta(0, text="so"), call, delta(0, toolUse={"input": '{"x":1}'}), end())
-    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("", "invalid")]
-    assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
-
-
-def test_unknown_blocks_deltas_and_events_are_kept_and_reported() -> None:
-    poem = [start(0, poem={"lines": 2}), delta(0, poem={"line": "a"}), stop(0)]
-    others = event("contentBlockStart", {"contentBlockIndex": 2}), event("mood", {"is": "good"})
-    response = played(*poem, delta(1, song="la"), *others, end("end_turn"))
-    first, song = response.choices[0].blocks
-    assert first == Opaque("poem", {"poem": {"lines": 2, "line": "a"}})
-    assert isinstance(song, Opaque)
-    assert song.wire_type == "song"
-    assert response.extra["events"] == [{"mood": {"is": "good"}}]
-    assert set(codes(response)) >= {"unknown-block", "unknown-event"}
 
 
 def test_the_pieces_of_a_result_and_of_an_image_of_bedrock_are_put_together() -> None:
@@ -136,46 +68,6 @@ def test_a_stream_of_more_blocks_than_any_answer_has_is_refused() -> None:
 
 
 COHERE = "cohere.chat"
-
-
-def call_start(index: int | None, id: str = "f_1", name: str = "f", arguments: str = "") -> dict[str, Any]:
-    call = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-    return cohere_event("tool-call-start", index, tool_calls=call)
-
-
-def call_delta(index: int | None, text: str) -> dict[str, Any]:
-    return cohere_event("tool-call-delta", index, tool_calls={"function": {"arguments": text}})
-
-
-def read(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Response:
-    """The response of a stream of version 2 with these events between its first and its last one."""
-    return decoded(COHERE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
-
-
-def test_arguments_belong_to_the_call_of_their_index_or_to_the_last_one_and_never_run_without_a_call() -> None:
-    response = read(call_start(0), call_start(1, "f_2"), call_delta(None, '{"b":1}'))
-    assert texts(response) == [("f_1", "f", ""), ("f_2", "f", '{"b":1}')]
-    assert "index-missing" in codes(response)
-    response = read(call_delta(0, '{"a":'), call_start(0), call_delta(0, "1}"), cohere_event("tool-call-end", 0))
-    assert (texts(response), ran(response)) == ([("f_1", "f", '{"a":1}')], ["f_1"])
-    response = read(call_start(0), call_delta(0, "{}"), call_delta(7, '{"b":1}'))
-    assert ([call.status for call in response.calls], ran(response)) == (["complete", "invalid"], ["f_1"])
-    assert "delta-misplaced" in codes(response)
-    assert ran(read(cohere_event("tool-call-start", 0, tool_calls={"id": "f_1"}), call_delta(0, "{}"))) == []
-
-
-def test_content_of_an_unknown_type_and_citations_with_or_without_their_text_are_kept() -> None:
-    image = {"type": "image", "url": "u"}
-    response = read(cohere_event("content-start", 0, content=image), end=cohere_end("COMPLETE"))
-    assert response.choices[0].blocks == [Opaque("image", image)]
-    citation = {"start": 0, "end": 1, "text": "A", "sources": [{"type": "document", "id": "d"}]}
-    text = cohere_event("content-start", 0, content={"type": "text", "text": "A"})
-    cited = cohere_event("citation-start", 0, citations=citation)
-    response = read(text, cited, cohere_event("citation-end", 0), end=cohere_end("COMPLETE"))
-    assert response.choices[0].blocks == [Text("A", [citation])]
-    message = {"role": "assistant", "content": [], "citations": [citation]}
-    response = normalize({"id": "r", "message": message, "finish_reason": "COMPLETE"}, COHERE)
-    assert response.choices[0].extra == {"message": {"citations": [citation]}}
 
 
 def test_the_message_of_the_first_event_may_be_whole() -> None:
@@ -265,25 +157,12 @@ def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
         assert feed(OLLAMA, pieces)[0].extra == {"created_at": "2"}
 
 
-def test_counts_that_are_left_out_are_unknown() -> None:
-    assert normalize(ollama_body({"content": "a"}, eval_count=3), OLLAMA).usage == Usage(None, 3, raw={"eval_count": 3})
-    assert normalize(ollama_body({"content": "a"}), OLLAMA).usage is None
-
-
 def test_ids_that_are_missing_are_derived_from_the_time_of_the_response() -> None:
     calls = [{"function": {"name": "f", "arguments": {}}}]
     first, again, later = (
         normalize(ollama_body({"tool_calls": calls}, created_at=at), OLLAMA).calls[0].id for at in ("t1", "t1", "t2")
     )
     assert first == again != later
-
-
-def test_members_that_no_field_holds_are_kept() -> None:
-    frames = ollama_event({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line("", "stop")
-    response = decoded(OLLAMA, frames)
-    assert response.extra["logprobs"] == [{"token": "a"}]
-    assert response.extra["remote_host"] == "h"
-    assert codes(normalize(ollama_body({"content": "a", "new": 1}), OLLAMA)) == ["unknown-member"]
 
 
 def test_responses_that_follow_each_other_are_distinguished_by_their_last_events() -> None:

@@ -46,11 +46,6 @@ def streamed(*events: dict[str, Any]) -> Response:
     return decode_stream(WIRE, sse(*events))
 
 
-def either(body: dict[str, Any]) -> list[Response]:
-    """The body, and the same as the only event of a stream."""
-    return [normalize(json.dumps(body), WIRE), streamed(body)]
-
-
 def pieces(*parts: dict[str, Any]) -> Response:
     """The parts as a stream, one in each event."""
     return streamed(*(answer(part, finish=None) for part in parts), answer({"text": ""}))

@@ -28,7 +28,6 @@ from toolparity import (
     ServerToolResult,
     Text,
     ToolCall,
-    Usage,
     answer,
     check_request,
     normalize,
@@ -152,49 +151,6 @@ def test_a_function_call_with_its_result_in_the_same_interaction_has_run() -> No
     response = whole(CALL, RESULT, {"type": "model_output", "content": [_text("So.")]})
     assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall, ServerToolResult, Text]
     assert codes(response) == ["answered-call"]
-
-
-def test_the_input_of_a_fetched_interaction_and_an_error_of_an_output_are_kept() -> None:
-    given = {"type": "user_input", "content": [_text("Weather?")]}
-    response = whole(given, {"type": "model_output", "content": [_text("Fine.")]})
-    assert (response.text, response.extra["steps"]) == ("Fine.", [given])
-
-    # an error of an output is the error of the response
-    response = whole({"type": "model_output", "error": {"code": 13, "message": "internal"}})
-    assert response.error is not None
-    assert (response.error.message, response.choices[0].stop.reason) == ("internal", "error")
-
-
-def test_usage_counts_thoughts_as_output_and_tool_use_as_input() -> None:
-    figures = {"total_input_tokens": 9, "total_output_tokens": 13, "total_thought_tokens": 207}
-    figures |= {"total_tool_use_tokens": 5, "total_cached_tokens": 2}
-    assert whole(usage=figures).usage == Usage(14, 220, 207, 2, None, figures)
-
-
-OLD = [{"type": "thought", "signature": SIGNED}, _text("Let me look."), CALL]
-OLD_BLOCKS = [Reasoning("", SIGNED), Text("Let me look."), ToolCall("c", "f", {"city": "Oslo"}, '{"city": "Oslo"}')]
-
-
-def test_the_outputs_and_the_events_of_the_api_until_june_2026_are_read() -> None:
-    response = normalize(json.dumps(interaction("requires_action", outputs=OLD)))
-    assert (response.choices[0].blocks, response.findings) == (OLD_BLOCKS, ())
-    events = [{"event_type": "interaction.start", "interaction": interaction("in_progress")}]
-    starts: list[Any] = [{"type": "thought"}, {"type": "text", "text": ""}, {"type": "function_call"}]
-    signature = {"type": "thought_signature", "signature": SIGNED}
-    deltas: list[list[Any]] = [[signature], [_text("Let me "), _text("look.")], [OLD[2]]]
-    for index, (start, brought) in enumerate(zip(starts, deltas, strict=True)):
-        events.append({"event_type": "content.start", "index": index, "content": start})
-        events += [{"event_type": "content.delta", "index": index, "delta": delta} for delta in brought]
-        events.append({"event_type": "content.stop", "index": index})
-    events.append({"event_type": "interaction.complete", "interaction": interaction("requires_action")})
-    response = decoded(WIRE, [sse(*events), INTERACTION_DONE])
-    assert (response.choices[0].blocks, response.findings) == (OLD_BLOCKS, ())
-
-
-def test_a_call_that_only_the_last_event_has_is_not_lost() -> None:
-    response = read(*OUTPUT, end=interaction_completed("requires_action", steps=[CALL]))
-    assert [call.id for call in response.calls] == ["c"]
-    assert "output-disagrees" in codes(response)
 
 
 def test_a_stored_interaction_may_end_with_a_status() -> None:
