@@ -30,6 +30,8 @@ _CONTENTS = {
     "assistant": ("text", "thinking"),
     "tool": ("text", "document"),
 }
+#: The known types. An unknown one of the assistant came from the provider.
+_KINDS = frozenset(kind for kinds in _CONTENTS.values() for kind in kinds)
 _FUNCTION = frozenset(("name", "description", "parameters"))
 
 
@@ -82,7 +84,9 @@ def _part_type(body: Any) -> Violations:
         role = message.get("role")
         accepted = _CONTENTS.get(role, ()) if isinstance(role, str) else ()
         for number, part in enumerate(items(message, "content") if accepted else ()):
-            if member(part, "type") not in accepted:
+            kind = member(part, "type")
+            from_provider = role == "assistant" and isinstance(kind, str) and kind not in _KINDS
+            if kind not in accepted and not from_provider:
                 yield f"{path}.content[{number}].type", f"must be one of {', '.join(accepted)}"
 
 
