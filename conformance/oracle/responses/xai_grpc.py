@@ -63,7 +63,7 @@ def response(exchange: SubjectExchange) -> WireResponse:
     ended = "finish_reason" in steps[-1]
     blocks = _blocks(steps, cut=stop in CUT or not ended)
     kept = {key: value for key, value in body.items() if key not in ("id", "model", "outputs", "usage")}
-    choice = WireChoice(0, blocks, stop, [])
+    choice = WireChoice(0, blocks, stop, [step["logprobs"] for step in steps if "logprobs" in step])
     return WireResponse(body.get("id"), body.get("model"), [choice], _usage(exchange), None, kept, messages)
 
 
@@ -105,6 +105,8 @@ def assembled(chunks: list[Json]) -> tuple[list[Json], Json]:
         for part in chunk.get("outputs", []):
             index = int(part.get("index", 0))
             output = outputs.setdefault(index, {"index": index, "message": {}})
+            if "logprobs" in part:
+                output.setdefault("logprobs", []).append(part["logprobs"])
             if "finish_reason" in part:
                 output["finish_reason"] = part["finish_reason"]
             for key, value in part.get("delta", {}).items():

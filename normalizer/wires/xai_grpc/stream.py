@@ -107,7 +107,11 @@ class Stream(StreamBase):
                 reason = s.STOPS.get(output.finish_reason, "unknown")
                 out.append(ChoiceStop(self._choice(state), Stop(reason, s.finish_name(output.finish_reason))))
             state.finish, state.end = output.finish_reason, end
-        state.extra.update(s.fields_except(output, "finish_reason", "index", "delta"))
+        extra = s.fields_except(output, "finish_reason", "index", "delta")
+        if (probabilities := extra.pop("logprobs", None)) is not None:  # of the tokens of this chunk alone
+            held = state.extra.setdefault("logprobs", {"content": []})
+            held["content"] = [*held["content"], *probabilities.get("content", ())]
+        state.extra.update(extra)
         keep_unknown(self._context, output, state.extra)
         keep_unknown(self._context, delta, state.extra)
 
