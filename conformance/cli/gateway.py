@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import click
 
 from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.console import Steps
 from toolparity.cassettes.cli.names import Group, must_fit
 
 from ..gateway import PORT
@@ -40,9 +44,9 @@ def install(name: str) -> None:
         click.echo(f"{gateway.name} {gateway.version} is installed; to install it anew, remove it first", err=True)
         click.echo(f"{gateway.name}\t{gateway.version}\t{installation.folder_of(gateway)}")
         return
-    click.echo(f"installing {gateway.requirement} ...", err=True)
     try:
-        folder = installation.install(gateway)
+        with Steps(f"installing {gateway.requirement}") as steps:
+            folder = installation.install(gateway, steps.report)
     except GatewayFailed as error:
         raise click.UsageError(str(error)) from None
     click.echo(f"{gateway.name}\t{gateway.version}\t{folder}")
@@ -58,14 +62,22 @@ def install(name: str) -> None:
     help="The address of the upstream.",
 )
 def config(name: str, upstream: str) -> None:
-    """Print the configuration of a gateway, and the model and the headers for each upstream."""
+    """Print the configuration file of a gateway, the command that starts it, and the models and headers of upstreams.
+
+    The lines that do not belong to the file are comments of it. The command expects the file in this folder.
+    """
     gateway = _known(name)
-    if (configuration := gateway.configuration(upstream)) is not None:
-        click.echo(f"# {configuration[0]}\n{configuration[1]}", nl=False)
+    file, text = gateway.configuration(upstream) or ("configuration", "")
+    comment = "#" if not file.endswith("js") else "//"
+    click.echo(f"{comment} {file}\n{text}", nl=False)
+    variables = [f"{name}={value}" for name, value in gateway.environment.items()]
+    command = gateway.command(Path(), Path.cwd() / file, 4000)
+    program = Path(command[0]).name  # that of the environment in which the gateway is installed
+    click.echo(f"{comment} start: {shlex.join(['env', *variables, program, *command[1:]])}")
     for client, routes in gateway.routes(upstream).items():
         for route in routes:
             headers = "".join(f" {name}: {value}" for name, value in route.headers.items())
-            click.echo(f"# client {client}, upstream {route.upstream}: model {route.model}{headers}")
+            click.echo(f"{comment} client {client}, upstream {route.upstream}: model {route.model}{headers}")
 
 
 @command.command()

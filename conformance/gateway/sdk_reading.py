@@ -59,7 +59,11 @@ class SdkReader:
             if own is None or own.error is None:
                 yield Failure(number, f"{self._name} cannot read the reply", None, read.error, effect="refused")
             return
+        # The judge's reader gives calls other ids if the provider sends one twice or none.
+        has_ids = not any(code.startswith("id-") for code in expected.findings)
         for what, wanted, got in _differences(turn.answer, read):
+            if what == "calls" and not has_ids and _without_ids(turn.answer) == _without_ids(read):
+                continue
             if own is None or own.error is not None or got != _MEMBERS[what](own):
                 effect: Effect = "lost" if not got or (what == "calls" and len(got) < len(wanted)) else "altered"
                 yield Failure(number, f"{self._name} reads other {what} in the reply", wanted, got, effect=effect)
@@ -100,6 +104,10 @@ def calls(answer: SubjectAnswer) -> list[str]:
         f"{call.id}: {call.name}({call.text if call.value is msgspec.UNSET else json_codec.shown(call.value)})"
         for call in answer.calls
     ]
+
+
+def _without_ids(answer: SubjectAnswer) -> list[str]:
+    return [call.partition(": ")[2] for call in calls(answer)]
 
 
 def _counts(answer: SubjectAnswer) -> Any:

@@ -14,7 +14,8 @@ from pathlib import Path
 from toolparity.normalizer.errors import MissingExtra
 
 from ...subjects.environments import cache
-from ...subjects.installers import run_installer
+from ...subjects.installers import Report, run_installer
+from ...subjects.runtimes import Python
 from ..errors import GatewayFailed
 from .form import KnownGateway
 
@@ -42,8 +43,8 @@ def folder_of(gateway: KnownGateway) -> Path:
     return home() / gateway.name
 
 
-def install(gateway: KnownGateway) -> Path:
-    """Install a gateway anew and return its folder.
+def install(gateway: KnownGateway, report: Report = lambda step: None) -> Path:
+    """Install a gateway anew and return its folder. ``report`` gets a short text at each step.
 
     Raises GatewayFailed with the installer's error; the incomplete folder is removed.
     """
@@ -51,10 +52,11 @@ def install(gateway: KnownGateway) -> Path:
     remove(gateway)
     try:
         if gateway.installer == "pip":
+            report("creating the virtual environment")
             venv.create(folder, with_pip=True)
-            python = folder / "bin" / "python"
-            run_installer([str(python), "-m", "pip", "install", "--no-input", "--quiet", gateway.requirement])
+            Python().pip(folder, [gateway.requirement], report)
         else:
+            report("installing packages with npm")
             folder.mkdir(parents=True)
             run_installer(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", gateway.requirement])
         (folder / _MARK).write_text(gateway.version, "utf-8")

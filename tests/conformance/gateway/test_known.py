@@ -146,6 +146,7 @@ def test_the_command_lists_configures_and_misses_gateways(tmp_path: Path, monkey
     assert [line.split("\t")[0] for line in listed.output.splitlines()] == list(KNOWN)
     shown = CliRunner().invoke(main, ["gateway", "config", "litellm", "--upstream", "http://127.0.0.1:7"])
     assert (shown.exit_code, "api_base: 'http://127.0.0.1:7/v1'" in shown.output) == (0, True)
+    assert all(f"{name}={value}" in shown.output for name, value in known_gateway("litellm").environment.items())
     ended = CliRunner().invoke(main, ["check", "--gateway", "portkey"])
     assert (ended.exit_code, "run toolparity gateway install portkey" in ended.output) == (2, True)
 
