@@ -5,13 +5,18 @@ from __future__ import annotations
 import pickle
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from toolparity.normalizer.errors import ToolparityError
 
 from ..answer import parse_answer, same_answer
-from ..cases.case import CaseRound, Evidence
+from ..cases.case import Case, CaseRound, Evidence
+from ..cases.offered import not_for_agents, offered_tools
+from ..cases.scenarios import scenarios
 from ..errors import InvalidAnswer
 from ..known_bad.generated.brief import CLAIMS, brief_form
 from ..known_bad.mistakes import Mistake
+from ..known_bad.mistakes.agents import Agent
 from ..laws import LAWS
 from ..laws.requests import follow_up, targets
 from ..subjects import FollowUp, Subject, SubjectExchange
@@ -39,20 +44,39 @@ class _Reader(Reference):
         return brief_form(form) if self._mistake.brief else form
 
 
+def _acts(agent: Agent, cached: CachedCase) -> str:
+    """Return what an agent does in a case, as text: its runs, its error and its requests."""
+    done: list[Any] = []
+    for round in cached.rounds:
+        tools = offered_tools(round.exchange.request, round.expected)
+        done += [agent.read(replace(round.exchange, tools=tools)), agent.sent]
+    return repr(done)
+
+
+def _failed(subject: Any, cached: CachedCase) -> tuple[str, ...]:
+    judge = Judge(cast(Subject, subject), twice=False)
+    verdicts = judge.result(cached.case, LAWS.values()).verdicts
+    return tuple(verdict.check for verdict in verdicts if verdict.outcome == "fail")
+
+
 class MistakeBench:
     """All selected cases, in which subjects make their mistakes."""
 
     def __init__(self, case_filter: CaseFilter) -> None:
         self._cases = cached_cases(case_filter)
         self._requests: dict[tuple[int, str], bytes] = {}
+        self._acts: dict[Case, str] = {}
 
     def kill(self, mistake: Mistake) -> Death:
         """Return how the subject fares."""
         changed = False
         for cached in self._cases:
-            if cached.case.policy != "all" and mistake.group != "policies":
+            if cached.case.policy != "all" and mistake.group not in ("policies", "agents"):
                 continue
-            failed = self._miswritten(mistake, cached) if mistake.request else self._misread(mistake, cached)
+            if mistake.steps:
+                failed = self._mistreated(mistake, cached)
+            else:
+                failed = self._miswritten(mistake, cached) if mistake.request else self._misread(mistake, cached)
             changed = changed or failed is not None
             if failed:
                 return Death(mistake.name, mistake.field, cached.case.id, cached.case.scenario, failed, True)
@@ -64,8 +88,18 @@ class MistakeBench:
         pairs = zip(cached.rounds, cached.forms, strict=True)
         if not any(_reads_differently(subject, mistake, round, form) for round, form in pairs):
             return None
-        judge = Judge(cast(Subject, subject), twice=False)
-        return tuple(v.check for v in judge.result(cached.case, LAWS.values()).verdicts if v.outcome == "fail")
+        return _failed(subject, cached)
+
+    def _mistreated(self, mistake: Mistake, cached: CachedCase) -> tuple[str, ...] | None:
+        """The same for an agent, in comparison with a correct one."""
+        if cached.case not in self._acts:
+            unfit = not_for_agents(scenarios()[cached.case.scenario], cached.case)
+            self._acts[cached.case] = "" if unfit else _acts(Agent(), cached)
+        correct, agent = self._acts[cached.case], Agent(mistake.steps or {})
+        if not correct or _acts(agent, cached) == correct:
+            return None
+        failed = _failed(agent, cached)
+        return tuple(law for law in failed if law not in _failed(Agent(), cached)) if failed else failed
 
     def _miswritten(self, mistake: Mistake, cached: CachedCase) -> tuple[str, ...] | None:
         """The same for a subject that writes requests. It reads as the reference does."""

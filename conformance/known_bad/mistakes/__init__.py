@@ -1,7 +1,8 @@
 """Known-bad subjects with one mistake each that maintainers of SDKs, gateways and agents made: tables of one line each.
 
 A mistake of a reader changes the response before it is read (`traffic`), or the canonical form after it. Each is also
-run with the brief form: the prefix ``brief/`` marks it. Others change the request that the subject writes.
+run with the brief form: the prefix ``brief/`` marks it. Others change the request that the subject writes, or a
+step of an agent.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from typing import Any, NamedTuple
 
 from ...subjects import FollowUp, SubjectExchange
 from ..mutate import CanonicalForm
-from . import clouds, google, older_wires, policies, requests, values
+from . import agents, clouds, google, older_wires, policies, requests, values
 from .traffic import Edit, edited
 
 
 class Mistake(NamedTuple):
-    """``sentence``: what the subject does. ``group``: the wire of a reader, "any", "policies", "replay" or "handoff".
+    """``sentence``: what the subject does.
 
-    ``edit`` changes the values of a response, ``answer(form, exchange)`` the canonical form, and
-    ``request(body, follow_up)`` a request, in place. ``brief``: the subject returns the brief form.
+    ``group``: the wire of a reader, "any", "policies", "replay", "handoff" or "agents". ``edit`` changes the values of
+    a response, ``answer(form, exchange)`` the canonical form, and ``request(body, follow_up)`` a request, in place.
+    ``steps``: those of an agent. ``brief``: the subject returns the brief form.
     """
 
     group: str
@@ -29,6 +31,7 @@ class Mistake(NamedTuple):
     edit: Edit | None = None
     answer: Callable[[CanonicalForm, SubjectExchange], None] | None = None
     request: Callable[[Any, FollowUp], None] | None = None
+    steps: dict[str, Any] | None = None
     brief: bool = False
 
     @property
@@ -75,6 +78,8 @@ def _all() -> Iterator[Mistake]:
     for group, table in (("replay", requests.OWN), ("handoff", requests.FOREIGN)):
         for sentence, request in (requests.BOTH | table).items():
             yield Mistake(group, sentence, request=request)
+    for sentence, steps in agents.AGENTS.items():
+        yield Mistake("agents", sentence, steps=steps)
 
 
 def _both_forms(mistake: Mistake) -> Iterator[Mistake]:

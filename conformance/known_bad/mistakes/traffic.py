@@ -28,8 +28,12 @@ _DATA = re.compile(rb"^data: ?([\[{].*?)\r?$", re.MULTILINE)
 _HEADER = re.compile(rb"(.)(:[a-z-]+)\x07..([a-zA-Z/-]+)", re.DOTALL)
 #: The name of the member that holds a body that is an array.
 ARRAY = "array"
+#: The beginning of a text that takes the place of a free object.
+_MARK = "<free object>"
 #: Members whose value is the model's or the caller's JSON.
 FREE = frozenset(("args", "arguments", "input", "parameters", "input_schema", "json", "schema"))
+_FREE_OBJECT = re.compile(rf'"(?:{"|".join(sorted(FREE))})"\s*:\s*{{')
+_DECODER = json.JSONDecoder()
 
 
 def edited(exchange: SubjectExchange, edit: Edit) -> SubjectExchange:
@@ -111,15 +115,54 @@ def _within(start: bytes, end: bytes, new: Any) -> bytes:
     return start + _encoded(new) + end
 
 
+class _Written(dict[str, Any]):
+    """A free object, with its exact text and the value that this text has."""
+
+    text: str
+    value: Any
+
+
 def _encoded(value: Any) -> bytes:
-    return json.dumps(value).encode()
+    """Encode a value. Free objects that did not change keep their text."""
+    texts: list[str] = []
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, _Written) and value == value.value:
+            texts.append(value.text)
+            return f"{_MARK}{len(texts) - 1}"
+        if isinstance(value, dict):
+            return {key: walk(member) for key, member in value.items()}
+        return [walk(member) for member in value] if isinstance(value, list) else value
+
+    encoded = json.dumps(walk(value))
+    return re.sub(f'"{_MARK}([0-9]+)"', lambda match: texts[int(match[1])], encoded).encode("utf-8", "surrogatepass")
 
 
 def _json(data: bytes) -> Any:
+    """Decode JSON. A free object remembers its text; None if the data is not JSON."""
+    texts: list[str] = []
     try:
-        return json.loads(data)
+        text = data.decode()
+        pieces, at = [], 0
+        while match := _FREE_OBJECT.search(text, at):
+            _, end = _DECODER.raw_decode(text, match.end() - 1)
+            pieces += [text[at : match.end() - 1], f'"{_MARK}{len(texts)}"']
+            texts.append(text[match.end() - 1 : end])
+            at = end
+        return _restored(json.loads("".join([*pieces, text[at:]])), texts)
     except ValueError:
         return None
+
+
+def _restored(value: Any, texts: list[str]) -> Any:
+    if isinstance(value, str) and value.startswith(_MARK):
+        text = texts[int(value.removeprefix(_MARK))]
+        written = _Written(json.loads(text))
+        written.text, written.value = text, json.loads(text)
+        return written
+    if isinstance(value, dict):
+        return {key: _restored(member, texts) for key, member in value.items()}
+    return [_restored(member, texts) for member in value] if isinstance(value, list) else value
 
 
 # changes
