@@ -250,7 +250,7 @@ READERS: dict[str, dict[str, Edit]] = {
         "returns 0 for a prompt count that the server left out": _no_figure_is_zero,
         "loses images of the model": gone("images"),
         "ends a stream at its first event with done_reason": at("done_reason", lambda event: event.update(done=True)),
-        "ignores a message whose content is null": _null_content,
+        "ignores a message without text beside its calls": _null_content,
         "loses the log probabilities": gone("logprobs"),
     },
     "xai.grpc": {
