@@ -79,6 +79,24 @@ class Member(Struct, frozen=True):
     write: Callable[[Any], Any] | None = None
 
 
+#: The name of a schema that comes from a wire without such names.
+SCHEMA_NAME = "response"
+
+
+def schema_of(format: Any) -> Any:
+    """Return the schema of a shared ``format``, or None."""
+    wrapped = format.get("json_schema") if isinstance(format, dict) else None
+    return wrapped.get("schema") if isinstance(wrapped, dict) else None
+
+
+def named_schema(schema: dict[str, Any], context: WriteContext) -> dict[str, Any]:
+    """Return the object that holds the schema of the response with a name, which OpenAI's wires require."""
+    if "name" in schema:
+        return schema
+    context.lose("default", f"the schema of the response was named {SCHEMA_NAME}, because it has to have a name")
+    return {"name": SCHEMA_NAME, **schema}
+
+
 #: The members of a wire that has no table.
 _BY_SHARED_NAME = {name: Member(name) for name in SHARED}
 

@@ -6,13 +6,26 @@ from typing import Any
 
 from ...conversation import Request
 from ..model_owners import report_foreign_model
-from ..parameters import Member, Number, write_parameters
+from ..parameters import Member, Number, schema_of, write_parameters
 from ..write_context import WriteContext
 from .parts import kind_of
 from .schema import WIRE
 
 #: Default token limit. Anthropic requires one and other wires do not.
 MAX_TOKENS = 4096
+
+
+def _read_format(format: Any) -> Any:
+    """Return ``output_config.format`` in the form of Chat Completions."""
+    schema = format.get("schema") if isinstance(format, dict) else None
+    return {"type": "json_schema", "json_schema": {"schema": schema}} if isinstance(schema, dict) else None
+
+
+def _write_format(format: Any) -> Any:
+    schema = schema_of(format)
+    return {"type": "json_schema", "schema": schema} if isinstance(schema, dict) else None
+
+
 PARAMETERS = {
     "max_tokens": Member("max_tokens", int),
     "temperature": Member("temperature", Number, most=1),
@@ -20,6 +33,7 @@ PARAMETERS = {
     "top_k": Member("top_k", int),
     "stop": Member("stop_sequences", list),
     "stream": Member("stream", bool),
+    "format": Member("output_config.format", dict, read=_read_format, write=_write_format),
 }
 
 

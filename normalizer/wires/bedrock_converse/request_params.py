@@ -6,17 +6,40 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ... import json_codec
 from ...conversation import Request
 from ..model_owners import report_foreign_model
-from ..parameters import Member, Number, write_parameters
+from ..parameters import Member, Number, schema_of, write_parameters
 from ..write_context import WriteContext
 from .schema import WIRE
+
+
+def _read_format(format: Any) -> Any:
+    """Return ``outputConfig.textFormat`` in the form of Chat Completions; None if it has no schema."""
+    structure = format.get("structure") if isinstance(format, dict) else None
+    named = structure.get("jsonSchema") if isinstance(structure, dict) else None
+    try:
+        schema = json_codec.decode(named["schema"])  # type: ignore[index]
+    except (TypeError, KeyError, ValueError):
+        return None
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}  # type: ignore[dict-item]
+
+
+def _write_format(format: Any) -> Any:
+    schema = schema_of(format)
+    if not isinstance(schema, dict):
+        return None
+    members = {name: format["json_schema"].get(name) for name in ("name", "description")}
+    named = {name: value for name, value in members.items() if isinstance(value, str)}
+    return {"type": "json_schema", "structure": {"jsonSchema": {"schema": json_codec.text(schema), **named}}}
+
 
 PARAMETERS = {
     "max_tokens": Member("inferenceConfig.maxTokens", int),
     "temperature": Member("inferenceConfig.temperature", Number, most=1),
     "top_p": Member("inferenceConfig.topP", Number),
     "stop": Member("inferenceConfig.stopSequences", list),
+    "format": Member("outputConfig.textFormat", dict, read=_read_format, write=_write_format),
 }
 
 

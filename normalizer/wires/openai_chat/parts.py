@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..write_context import AS_WRITTEN, WriteContext
+from ..write_context import AS_WRITTEN, WriteContext, image_detail
 from .dialects import Dialect
 
 #: Value of `AS_WRITTEN` in `extra` if the wire held a plain URL instead of a nested object (Mistral).
@@ -19,6 +19,7 @@ _BARE = "bare"
 #: Audio ``format`` -> MIME type; any other format is audio/<format>. `_FORMATS` is the reverse mapping.
 _SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _FORMATS = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
+_DETAILS = frozenset(("auto", "low", "high"))
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _KINDS = {"image_url": "image", "document_url": "file", "video_url": "video", "audio_url": "audio"}
 
@@ -130,6 +131,9 @@ def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> di
         if not own:
             context.lose_extra(part.extra)
         return {"type": "text", "text": describe(part)}
+    if not own and part.kind == "image" and (detail := image_detail(part.extra)) in _DETAILS:
+        context.lose_extra(part.extra, "", None, "image_url", "detail")
+        return {"type": "image_url", "image_url": {"url": url, "detail": detail}}
     return _with_extra(written, context.kept_extra(part.extra))
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ...conversation import Request
-from ..parameters import Member, Number, write_parameters
+from ..parameters import Member, Number, named_schema, write_parameters
 from ..write_context import WriteContext
 from .dialects import Dialect
 from .schema import WIRE
@@ -47,10 +47,6 @@ PARAMETERS = {
 }
 
 
-#: The name of a schema that comes from a wire without such names.
-SCHEMA_NAME = "response"
-
-
 def write_params(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
     """Add the request's parameters to ``body``, as far as the dialect accepts them."""
     if request.previous_response_id is not None:
@@ -68,9 +64,8 @@ def _name_schema(context: WriteContext, body: dict[str, Any]) -> None:
     """Give the schema of the response a name, which is required (`openai.types.shared_params`)."""
     format: dict[str, Any] = body.get("response_format") or {}
     schema = format.get("json_schema")
-    if isinstance(schema, dict) and "name" not in schema:
-        context.lose("default", f"the schema of the response was named {SCHEMA_NAME}, because it has to have a name")
-        body["response_format"] = {**format, "json_schema": {"name": SCHEMA_NAME, **schema}}
+    if isinstance(schema, dict):
+        body["response_format"] = {**format, "json_schema": named_schema(schema, context)}
 
 
 def _write_alike(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
@@ -97,7 +92,6 @@ def _members(dialect: Dialect) -> dict[str, Member]:
         "seed": Member(dialect.seed, int),
         "format": Member("response_format", dict, write=None if dialect.schemas else _without_schema),
     }
-    del own["effort"]  # not every model of this wire takes all words of the other wires
     return {name: member for name, member in own.items() if _takes(member.path, None, dialect)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
-from ..parameters import Member, Number, write_parameters
+from ..parameters import Member, Number, named_schema, write_parameters
 from ..write_context import WriteContext, merged
 
 #: The smallest accepted ``max_output_tokens``.
@@ -33,7 +33,7 @@ PARAMETERS = {
     "top_logprobs": Member("top_logprobs", int),
     "stream": Member("stream", bool),
     "effort": Member("reasoning.effort", str, owner_only=True),
-    "format": Member("text.format", dict, owner_only=True, read=_read_format, write=_write_format),
+    "format": Member("text.format", dict, read=_read_format, write=_write_format),
     "metadata": Member("metadata", dict, owner_only=True),
     "service_tier": Member("service_tier", str, owner_only=True),
     "store": Member("store", bool, owner_only=True),
@@ -60,4 +60,7 @@ def write_params(request: Request, context: WriteContext, body: dict[str, Any]) 
             context.lose("param", f"{name}: another provider stores it")
         return merged(body, request.params, *stored)
     write_parameters(request, context, body)
+    format = body.get("text", {}).get("format", {})
+    if format.get("type") == "json_schema":
+        body["text"] = {"format": named_schema(format, context)}
     return body

@@ -4,14 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import json_codec
 from ...conversation import Request
 from ...errors import MalformedBody
-from ..parameters import Member, Number, write_parameters
+from ..parameters import Member, Number, schema_of, write_parameters
 from ..write_context import WriteContext
 from .schema import parse_dict
 
 #: The greatest value of the fields, which have 32 bits.
 _MOST = 2**31 - 1
+_EFFORTS = frozenset(("none", "low", "medium", "high", "xhigh"))
+_EFFORT, _TYPE = "EFFORT_", "FORMAT_TYPE_"
+
+
+def _read_effort(word: Any) -> Any:
+    return word.removeprefix(_EFFORT).lower() if isinstance(word, str) else None
+
+
+def _write_effort(word: Any) -> Any:
+    return _EFFORT + word.upper() if isinstance(word, str) and word in _EFFORTS else None
+
+
+def _read_format(format: Any) -> Any:
+    """Return ``response_format`` in the form of Chat Completions; None if it has no type."""
+    kind = format.get("format_type") if isinstance(format, dict) else None
+    if not isinstance(kind, str):
+        return None
+    read: dict[str, Any] = {"type": kind.removeprefix(_TYPE).lower()}
+    if read["type"] == "json_schema":
+        try:
+            read["json_schema"] = {"schema": json_codec.decode(format["schema"])}
+        except (KeyError, ValueError, TypeError):
+            return None
+    return read
+
+
+def _write_format(format: Any) -> Any:
+    kind, schema = format.get("type") if isinstance(format, dict) else None, schema_of(format)
+    if kind == "json_schema" and isinstance(schema, dict):
+        return {"format_type": f"{_TYPE}JSON_SCHEMA", "schema": json_codec.text(schema)}
+    return {"format_type": f"{_TYPE}JSON_OBJECT"} if kind == "json_object" else None
+
+
 PARAMETERS = {
     "max_tokens": Member("max_tokens", int, most=_MOST),
     "temperature": Member("temperature", Number),
@@ -24,6 +58,8 @@ PARAMETERS = {
     "user": Member("user", str),
     "logprobs": Member("logprobs", bool),
     "top_logprobs": Member("top_logprobs", int, most=_MOST),
+    "effort": Member("reasoning_effort", str, owner_only=True, read=_read_effort, write=_write_effort),
+    "format": Member("response_format", dict, read=_read_format, write=_write_format),
 }
 
 
