@@ -23,6 +23,7 @@ from toolparity.normalizer import json_codec
 
 from .errors import InvalidScenario
 from .scenario_folder import located, own_folder
+from .stated import Stated
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
 Ending = Literal["length", "content_filter", "pause"]
@@ -196,6 +197,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     hosted: list[str] = []
     system: str | None = None
     parallel: bool | None = None
+    request: Stated | None = None
 
     @property
     def ask(self) -> str:
@@ -273,7 +275,8 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     answer ``ask``, with ``tools`` declared; with ``continues``, the results of the calls are sent back. ``exceptions``:
     members of the expected result that differ, by surface and round (``"openai.chat/0"``) or by surface and mode
     (``"anthropic.messages/plain"``). ``generated``: the emulated provider plays the script when its traffic is needed,
-    so that no cassette holds it. This is for large traffic, and for argument texts that SDKs cannot record.
+    so that no cassette holds it. This is for large traffic, for argument texts that SDKs cannot record, and for what
+    ``request`` states (`toolparity.cassettes.stated`).
     """
 
     title: str
@@ -285,6 +288,7 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     hosted: list[str] = []
     system: str | None = None
     parallel: bool | None = None
+    request: Stated | None = None
     ask: str = ""
     continues: bool = False
     generated: bool = False
@@ -298,7 +302,7 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if self.bodies:
             return None
         rounds = [msgspec.structs.replace(round, parts=list(_expanded(round.parts))) for round in self.rounds]
-        return Script(id, self.title, rounds, self.tools, self.hosted, self.system, self.parallel)
+        return Script(id, self.title, rounds, self.tools, self.hosted, self.system, self.parallel, self.request)
 
 
 def _expanded(parts: Iterable[Part]) -> Iterator[Part]:

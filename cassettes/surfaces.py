@@ -19,6 +19,7 @@ from toolparity.normalizer.wires.registry import WIRES, WireSpec, names, spec
 
 from .errors import UnknownSurface
 from .scripts import Script
+from .stated import can_state
 
 
 class Surface(NamedTuple):
@@ -40,7 +41,8 @@ class Surface(NamedTuple):
 
     def plays(self, script: Script) -> bool:
         """Return whether the surface supports everything that the script needs."""
-        return script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
+        states = script.request is None or can_state(script.request, self.name, self.wire)
+        return states and script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
 
     @property
     def spec(self) -> WireSpec:

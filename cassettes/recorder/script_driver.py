@@ -15,15 +15,25 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from toolparity.normalizer.answers import Outcome, answer
-from toolparity.normalizer.conversation import Message, Request, System, TextPart, ToolDefinition, ToolResult, User
+from toolparity.normalizer.conversation import (
+    Message,
+    Request,
+    System,
+    TextPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolResult,
+    User,
+)
 from toolparity.normalizer.model import Response, Usage
 from toolparity.normalizer.policies import select
-from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.model_rules import fit_model
 
 from ..emulated.script_player import Play
 from ..errors import RecordingFailed
 from ..scripts import Round, Script, ScriptedCall
+from ..stated import Stated, model_for, state
 from ..surfaces import Surface
 from .sdks import Caller, Link, Received, RequestSettings, sdk_module
 
@@ -108,20 +118,45 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
     ]
     definitions = sdk.HOSTED.get(surface.provider, {})
     tools += [ToolDefinition(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
+    stated = script.request or Stated()
     asked = {
-        surface.spec.model_member: model or surface.model,
+        surface.spec.model_member: model or model_for(stated, surface.provider) or surface.model,
         **sdk.settings(RequestSettings(script, surface, stream)),
     }
     fit_model(asked, surface.wire, surface.provider, lambda *_: None)  # newer models of Claude have no thinking budget
-    return Request(
+    named = stated.tool_choice if stated.tool_choice != "required" else None
+    choice = None if stated.tool_choice is None else ToolChoice("named" if named else "required", named)
+    request = Request(
         surface.wire,
         asked.pop(surface.spec.model_member),
         messages,
         tools,
-        parallel=script.parallel,
+        choice,
+        script.parallel,
         provider=surface.provider,
         params=asked,
     )
+    return with_stated(request, stated, surface) if stated.settings else request
+
+
+def with_stated(request: Request, stated: Stated, surface: Surface) -> Request:
+    """Return a first request with what is stated. Raises RecordingFailed if the wire's writer would change that."""
+    body = json_form(write_request(request, surface.wire, provider=surface.provider).body)
+    body = state(body, stated, surface.name, surface.wire)
+    request = read_request(body, surface.wire, provider=surface.provider)
+    written = json_form(write_request(request, surface.wire, provider=surface.provider).body)
+    if written != body:
+        raise RecordingFailed(f"the writer of {surface.wire} changes what the request states: {body} -> {written}")
+    return request
+
+
+def json_form(body: Any) -> Any:
+    """Return a body as JSON: a message in protobuf's JSON form."""
+    if isinstance(body, dict):
+        return body
+    from google.protobuf.json_format import MessageToDict
+
+    return MessageToDict(body, preserving_proto_field_name=True)
 
 
 def opened(script: Script, surface: Surface, *, stream: bool) -> Play:

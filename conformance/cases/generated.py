@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolparity.cassettes.emulated.script_player import StoredAnswers, play
-from toolparity.cassettes.recorder.script_driver import conversation
+from toolparity.cassettes.recorder.script_driver import conversation, json_form
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface
 from toolparity.normalizer.decoder import StreamDecoder, normalize
@@ -35,7 +35,7 @@ def played_rounds(script: Script, surface: Surface, *, stream: bool) -> Iterator
     while True:
         played = play(surface, body, held, library)
         pieces = played.sent(stream=stream)
-        yield (_json_form(body) if surface.by_messages else body), pieces
+        yield json_form(body), pieces
         try:
             body = requests.send(_response(surface, body, pieces, stream=stream))
         except StopIteration:
@@ -49,12 +49,6 @@ def _response(surface: Surface, request: Any, pieces: list[bytes], *, stream: bo
     for piece in pieces:
         decoder.feed(piece)
     return decoder.finish()
-
-
-def _json_form(message: Any) -> Any:
-    from google.protobuf.json_format import MessageToDict
-
-    return MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _message(request: dict[str, Any]) -> Any:

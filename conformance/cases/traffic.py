@@ -58,9 +58,11 @@ def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     played = scenarios()[scenario]
     if played.script is None:
         return [_handwritten(played, surface, mode == "stream")]
-    if played.file.generated:
+    if played.file.generated and played.file.request is None:
         return [_generated(played.script, surface, mode == "stream")]
-    if own_folder() is not None and not _cassette(scenario, surface, mode == "stream").exists():
+    if played.file.generated or (
+        own_folder() is not None and not _cassette(scenario, surface, mode == "stream").exists()
+    ):
         return _played(played.script, surface, mode == "stream")
     return list(_recorded(scenario, surface, mode == "stream"))
 

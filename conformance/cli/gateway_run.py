@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from toolparity.cassettes.cli.names import must_fit
 from toolparity.cassettes.emulated.servers import LOOPBACK
+from toolparity.cassettes.stated import OTHER_MODELS
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.cassettes.workers import cores
 from toolparity.reports import results
@@ -101,7 +102,11 @@ def run(settings: Settings, case_filter: CaseFilter, *, jobs: int, **run_options
 
 def _run_at_url(settings: Settings, case_filter: CaseFilter, jobs: int, run_options: dict[str, Any]) -> results.Run:
     assert settings.target is not None
-    routes = [Route(name, settings.models.get(name, SURFACES[name].model)) for name in settings.upstreams]
+    routes = []
+    for name in settings.upstreams:
+        model, other = SURFACES[name].model, OTHER_MODELS.get(SURFACES[name].provider, ("", ""))[1]
+        given = settings.models.get(name)
+        routes.append(Route(name, given or model, other=given or other))
     with running(LOOPBACK, settings.port) as upstream:
         gateway = Gateway(
             settings.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toolparity.cassettes.stated import MEDIA, OWNED
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound
@@ -37,6 +38,11 @@ _DEFAULTS: dict[str, Any] = {
     "response_format": {"type": "text"},
     "thinking": {"type": "disabled"},
 }
+#: Settings of `settings` that are not members of the body.
+_COMMON = frozenset(("parallel calls", "tool choice", "length", "choices", "cache")) | MEDIA
+_DEFAULT_SETTINGS = (("tool choice", "auto"), ("parallel calls", True), ("choices", 1))
+#: Settings that a gateway may write in other words on another wire: only their loss is judged.
+_IN_OTHER_WORDS = frozenset(("format", "json", "logprobs"))
 _Changes = Iterator[tuple[str, Any, Any, Effect]]
 
 
@@ -103,7 +109,7 @@ def _changed(wanted: Any, sent: Any, wire: str) -> _Changes:
 
 def _settings(body: Any, wire: str) -> dict[str, Any]:
     """Return the settings of a request without those that say what is the case without them."""
-    common = {f"the setting {name}": value for name, value in settings(body, wire).items()}
+    common = {f"the setting {name}": value for name, value in settings(body, wire).items() if name in _COMMON}
     if common.get("the setting parallel calls") is True:
         del common["the setting parallel calls"]
     own = {
@@ -116,7 +122,7 @@ def _settings(body: Any, wire: str) -> dict[str, Any]:
 
 
 def _lost(wanted: Any, sent: Any, wire: str) -> _Changes:
-    """Yield (what, wanted, sent, effect) for each tool, instruction, user's text and turn that is missing."""
+    """Yield (what, wanted, sent, effect) for each tool, instruction, user's text, setting and turn that is missing."""
     names = _names(sent, wire)
     if missing := [name for name in _names(wanted, wire) if name not in names]:
         yield "the names of the tools", missing, names, "lost"
@@ -125,6 +131,12 @@ def _lost(wanted: Any, sent: Any, wire: str) -> _Changes:
     texts = _user_texts(sent, wire)
     if missing := [text for text in _user_texts(wanted, wire) if not any(text in one for one in texts)]:
         yield "the texts of the user", missing, texts, "lost"
+    asked, stated = settings(wanted, wire), settings(sent, wire)
+    for name in sorted(asked.keys() - OWNED):
+        value = stated.get(name)
+        is_default = (name, asked[name]) in _DEFAULT_SETTINGS
+        if not is_default and (value is None or not (name in _IN_OTHER_WORDS or json_equal(value, asked[name]))):
+            yield f"the setting {name}", asked[name], value, "lost" if value in (None, "auto") else "altered"
     said = iter(turns(sent))
     if not all(any(turn[0] == one[0] and turn[1] in one[1] for one in said) for turn in turns(wanted)):
         yield "who says what", turns(wanted), turns(sent), "lost"

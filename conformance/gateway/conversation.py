@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolparity.cassettes.recorder.script_driver import json_form
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Message, Request, TextPart, ToolResult, User
@@ -32,11 +33,13 @@ class Route(Struct, frozen=True):
     """How a client reaches one upstream surface through the gateway.
 
     ``model``: the model name, in which * is replaced by the token. ``headers``: further headers of the request.
+    ``other``: the model for cases that state settings which ``model`` refuses, or "".
     """
 
     upstream: str
     model: str
     headers: dict[str, str] = {}
+    other: str = ""
 
     @property
     def surface(self) -> Surface:
@@ -110,12 +113,7 @@ class Conversation:
     def upstream_body(self) -> Any:
         """Return the same request as an upstream body that carries everything: what a correct gateway sends."""
         surface = self.route.surface
-        body = write_request(self.request, surface.wire, provider=surface.provider).body
-        if isinstance(body, dict):
-            return body
-        from google.protobuf.json_format import MessageToDict
-
-        return MessageToDict(body, preserving_proto_field_name=True)
+        return json_form(write_request(self.request, surface.wire, provider=surface.provider).body)
 
     def continue_with(self, turn: Turn, results: Sequence[CallResult], ask: str | None) -> bool:
         """Extend the request by a reply and the results of its calls. ``ask``: the user's next message.

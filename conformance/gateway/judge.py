@@ -32,7 +32,7 @@ from .http_rules import Fault, faults_of
 from .judged_answer import judged_answer
 from .laws import GATEWAY_LAWS, GatewayRound
 from .preflight import check_route
-from .questions import client_surface, first_request, further_headers
+from .questions import client_surface, first_request, further_headers, needs_other_model
 from .recorded import closing_response, exchange_of, recorded_responses, served_response
 from .reduction import Pair, not_judged, reduced
 from .sdk_reading import SdkReader
@@ -204,7 +204,7 @@ class GatewayJudge(Judge):
 
     def _play(self, case: Case, chunking: str | None) -> _Played:
         """Play a conversation to its end, or until the client cannot continue."""
-        token, route = new_token(), self._gateway.routes[case.surface]
+        token, route = new_token(), _route_of(case, self._gateway.routes[case.surface])
         recorded = recorded_responses(case, chunking)
         played = _Played(token, [], [], {}, {}, {}, {})
         if not recorded:
@@ -294,7 +294,11 @@ class GatewayJudge(Judge):
         played, served = self._played[case, None], closing_response(route.upstream, stream=case.stream)
         token, request = played.token, played.followed[number]  # the history contains the token
         with self._upstream.ticket(token, served) as ticket:
-            talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
+            try:
+                fitting = _route_of(case, route)
+            except NotJudged as error:
+                raise Unjudged(f"not judged: {error.what}") from None
+            talk = Conversation(self._client, self._gateway.client, fitting, ticket, token, request)
             turn = self._ask(talk, served)
         self._check_asked(turn.body, follow_up)
         if not turn.captured:
@@ -320,6 +324,15 @@ class GatewayJudge(Judge):
             return ""
         headers = {**further_headers(case, self._gateway.client), **self._gateway.routes[case.surface].headers}
         return curl(self._client.url(self._gateway.client), played.turns[number].body, headers)
+
+
+def _route_of(case: Case, route: Route) -> Route:
+    """Return the route with a model that takes what the case states. Raises NotJudged if none is known."""
+    if not needs_other_model(case, route.surface.provider):
+        return route
+    if not route.other:
+        raise NotJudged(f"the model {route.model} may refuse what the request states")
+    return replace(route, model=route.other)
 
 
 def _owner(route: Route) -> str:

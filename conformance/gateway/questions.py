@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.recorder.sdks import sdk_module
 from toolparity.cassettes.scripts import OfferedTool, Round, Script
+from toolparity.cassettes.stated import model_for
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.requests import read_request, write_request
@@ -89,6 +90,12 @@ def _states_limit(case: Case, speaks: Surface) -> bool:
     return case.stream or case.scenario not in _WITHOUT_LIMIT
 
 
+def needs_other_model(case: Case, provider: str) -> bool:
+    """Return whether a case states settings that the default models of a provider refuse."""
+    script = scenarios()[case.scenario].script
+    return script is not None and script.request is not None and model_for(script.request, provider) is not None
+
+
 def write(request: Request, client: str, upstream: Surface) -> Any:
     """Return the body of a request on the client's wire, with the call ids that the gateway gave.
 
@@ -110,10 +117,12 @@ def _with_ids(value: Any, ids: dict[str, str]) -> Any:
 
 
 def _marked(message: Any, token: str) -> Any:
-    if not isinstance(message, User) or not message.parts or not isinstance(message.parts[0], TextPart):
-        return message
-    first = message.parts[0]
-    return replace(message, parts=[replace(first, text=marked(first.text, token)), *message.parts[1:]])
+    parts = list(message.parts) if isinstance(message, User) else []
+    for index, part in enumerate(parts):
+        if isinstance(part, TextPart):
+            parts[index] = replace(part, text=marked(part.text, token))
+            return replace(message, parts=parts)
+    return message
 
 
 def _stated_request(case: Case, speaks: Surface) -> Request | None:

@@ -17,7 +17,7 @@ from ..subjects.claims import READER_CLAIMS
 from ..subjects.reference import Reference
 from .mutate import DEFECTS, Defect
 
-_MODULES = ("calls", "selection", "streams", "metadata", "requests")
+_MODULES = ("calls", "selection", "streams", "metadata", "requests", "stated")
 
 
 class KnownBad(NamedTuple):

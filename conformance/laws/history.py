@@ -4,9 +4,11 @@ the canonical form. Such a subject has everything that was said, so that it can 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from toolparity.cassettes.stated import MEDIA
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request
@@ -32,7 +34,7 @@ from ..oracle.settings import (
     TRANSPORT,
     added_settings,
     instructions,
-    is_comparable,
+    must_state,
     settings,
     tools,
 )
@@ -192,10 +194,14 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         return
     declared, there = tools(request, source), tools(body, wire)
     said = merged_turns([*turns(request), ("model", round.expected.text), ("result", "")])
+    texts, spoken = list(oracle(wire).texts(body, "user")), turns(body)
+    if MEDIA & settings(request, source).keys() - settings(body, wire).keys():  # a note may replace media
+        texts = [text for one in texts if (text := _NOTE.sub("", one))]
+        spoken = [(speaker, _NOTE.sub("", text)) for speaker, text in spoken]
     pairs: list[tuple[str, Any, Any]] = [
         ("the system prompt", instructions(request), instructions(body)),
-        ("the texts of the user", list(oracle(source).texts(request, "user")), list(oracle(wire).texts(body, "user"))),
-        ("who says what", said, turns(body)),
+        ("the texts of the user", list(oracle(source).texts(request, "user")), texts),
+        ("who says what", said, spoken),
         ("the number of the tools", len(declared), len(there)),
         ("the words of the wire", [], list(unknown_words(body, wire))),
         ("the reasoning", [], _changed_thoughts(round, body)),
@@ -226,17 +232,24 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
     stated = settings(body, wire)
     stated["tool choice"] = names.get(stated["tool choice"], stated["tool choice"])
-    both = settings(request, source).items()
+    same_owner = spec(wire).owner == round.exchange.provider
+    asked = settings(request, source)
     pairs += [
-        (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
+        (f"the setting {name}", value, stated.get(name))
+        for name, value in asked.items()
+        if must_state(name, value, stated, wire, same_owner=same_owner)
     ]
     pairs.append(("the signatures of the calls", [], refused_calls(body)))
-    pairs.append(("the settings", [], added_settings(request, body, wire)))
+    pairs.append(("the settings", [], added_settings(request, source, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:
         if not json_equal(wanted, got):
             effect: Effect = "altered" if got else "lost"
             yield Failure(round.number, f"the request for {wire} changes {what}", wanted, got, effect=effect)
+
+
+#: A note instead of media that the wire cannot state.
+_NOTE = re.compile(r"\[(image|file|document)\b[^\]]*\]\s*")
 
 
 def _changed_thoughts(round: CaseRound, body: Any) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from toolparity.cassettes.stated import MEDIA, without
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 from toolparity.normalizer.wires.write_context import LOSSES
@@ -21,7 +22,7 @@ from ..cases.case import CaseRound
 from ..oracle import facts
 from ..oracle.history import conversation, turns
 from ..oracle.responses import Irregular, Json, WireBlock, leaves, parsed_arguments, read
-from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, declared_tools, settings, tools
+from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, declared_tools, has_choice, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
 from .matching import json_equal
@@ -130,6 +131,10 @@ class _HandedOver(Struct):
         """Return the tools of the client that the request declared."""
         return tools(self.request, self.round.exchange.wire)
 
+    def settings(self) -> tuple[Json, Json]:
+        """Return the settings of the earlier request, and of the one into which it was written."""
+        return settings(self.request, self.round.exchange.wire), settings(self.body, self.wire)
+
     def has_text(self, text: str) -> bool:
         return json_codec.text(text)[1:-1] in json_codec.text(self.body)
 
@@ -168,7 +173,9 @@ def _foreign_content(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("reasoning", bool(reasoning or thought or _has(earlier, "encrypted_content")), lost)
     yield _both("server-tool", bool(handed_over.of_type(*_OF_SERVERS)) or any(map(_is_of_server, earlier)))
     yield _both("refusal", bool(handed_over.of_type("refusal")))
-    yield _both("opaque", bool(handed_over.of_type("opaque")))
+    asked, stated = handed_over.settings()
+    unmarked = asked.get("cache") != stated.get("cache") and _has_cache_points(handed_over)
+    yield _both("opaque", bool(handed_over.of_type("opaque")) or unmarked)
 
 
 def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
@@ -179,10 +186,13 @@ def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("arguments", spec(handed_over.wire).parsed_arguments and _has_other_arguments(handed_over))
     called = any(call["namespace"] or call["caller"] for call in handed_over.of_type("tool_call"))
     yield _both("namespace", called or _has(earlier, "caller", "namespace"))
-    has_extra = _has_extra(handed_over)
+    asked, stated = handed_over.settings()
+    unmarked = asked.get("cache") != stated.get("cache") and not _has_cache_points(handed_over)
+    has_extra = _has_extra(handed_over) or unmarked
     calls = [block for block in handed_over.blocks if block.members["type"] == "tool_call"]
     unknown = any(name not in _OF_CALLS for block in calls for name, _ in leaves(block.source))
-    yield _Loss("extra", has_extra or unknown, has_extra)
+    has_media = not MEDIA.isdisjoint(asked)  # names of documents, details of images
+    yield _Loss("extra", has_extra or unknown or has_media, has_extra)
 
 
 def _foreign_tools(handed_over: _HandedOver) -> Iterator[_Loss]:
@@ -195,16 +205,22 @@ def _foreign_tools(handed_over: _HandedOver) -> Iterator[_Loss]:
 def _foreign_settings(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of settings, and what the request gets because its provider requires it."""
     request, declared, target = handed_over.request, handed_over.tools(), facts(handed_over.wire)
+    asked, stated = handed_over.settings()
     unlimited = not any(request.get(name) for name in _LIMITS)
     has_default = {"": False, "limit": unlimited, "tools": not declared}[target.required]
-    yield _Loss("default", has_default, required=False)  # nothing is lost
+    yield _Loss("default", has_default or "format" in asked, required=False)  # nothing is lost
     yield _Loss("model", _is_model_foreign(handed_over), required=False)  # its name is sent unchanged
-    single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
-    yield _both("parallel", single and not target.parallel)
+    yield _both("parallel", asked.get("parallel calls") is False and not target.parallel)
+    yield _both("tool-choice", not has_choice(asked["tool choice"], handed_over.wire))
+    lost = any(asked[name] != stated.get(name) for name in MEDIA & asked.keys())
+    yield _Loss("media", lost or "document" in asked, lost)  # the wire may refuse the name of a document
     strict = not target.strict and any(tool.strict for tool in declared)
-    left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
+    kept = {name for name, value in asked.items() if json_equal(value, stated.get(name))}
+    others = without(request, handed_over.round.exchange.wire, kept)
+    left_out = {name for name, value in others.items() if _is_left_out(handed_over, name, value)}
     silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
-    yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
+    has_name = "format" in asked  # of the schema, which some wires lack
+    yield _Loss("param", bool(left_out) or strict or has_name, bool(left_out - silent) or strict)
 
 
 def _moved_text(handed_over: _HandedOver) -> Iterator[_Loss]:
@@ -222,6 +238,11 @@ def _is_model_foreign(handed_over: _HandedOver) -> bool:
     target, model = spec(handed_over.wire), handed_over.request.get("model")
     is_unknown = isinstance(model, str) and re.match(target.models, model) is None
     return bool(target.models) and (target.owner != handed_over.round.exchange.provider or is_unknown)
+
+
+def _has_cache_points(handed_over: _HandedOver) -> bool:
+    """Return whether the marks for the cache are separate objects."""
+    return '"cachePoint"' in json_codec.text(handed_over.request)
 
 
 def _both(code: str, holds: bool) -> _Loss:
@@ -286,6 +307,6 @@ def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
         for holder in (handed_over.body, *handed_over.body.values())
         if isinstance(holder, dict)
         for key, member in holder.items()
-        if name in TRANSPORT or key not in TRANSPORT
+        if (key == name if name in TRANSPORT else key not in TRANSPORT)
     ]
     return not any(json_equal(value, member) for member in held)

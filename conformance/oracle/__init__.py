@@ -57,8 +57,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     ``strict_by_default``: they are, if they do not say so. ``own_tools``: names of tools that the provider runs; it may
     report the calls of a client's tool with such a name as its own, so that a request may give that tool another name.
 
-    Settings: ``effort``: the path of the effort of reasoning, where it has OpenAI's words. ``several_choices``,
-    ``parallel``: a request can ask for several choices, and turn parallel calls off. ``limit``: the optional member for
+    Settings (`stated.PLACES` has the others): ``several_choices``, ``parallel``: a request can ask for several choices,
+    and turn parallel calls off. ``limit``: the optional member for
     the limit of output tokens. ``required``: what a request must have although the conversation has none: "limit" or
     "tools". ``stops``: the canonical stop reasons that the wire has a word for. ``settings``: members with values that
     no conversation of the suite states.
@@ -77,7 +77,6 @@ class Facts(Struct, frozen=True, kw_only=True):
     strict: bool = True
     strict_by_default: bool = False
     own_tools: frozenset[str] = frozenset()
-    effort: tuple[str, ...] = ()
     several_choices: bool = False
     parallel: bool = True
     limit: str = ""

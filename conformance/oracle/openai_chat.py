@@ -30,7 +30,6 @@ FACTS = Facts(
     calls_last=True,
     typed_tools=True,
     custom_tools=True,
-    effort=("reasoning_effort",),
     several_choices=True,
     limit="max_completion_tokens",
     stops=Facts().stops | {"content_filter"},

@@ -34,7 +34,6 @@ FACTS = Facts(
     typed_tools=True,
     custom_tools=True,
     strict_by_default=True,
-    effort=("reasoning", "effort"),
     limit="max_output_tokens",
     stops=Facts().stops | {"content_filter"},
     settings={"tool_choice": "none", "parallel_tool_calls": False, "instructions": "Rhyme.", "temperature": 0.5},

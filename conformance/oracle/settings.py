@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any, NamedTuple
 
+from toolparity.cassettes.stated import LACKING_CHOICES, OWNED, PLACES, stated_by, without
 from toolparity.normalizer import json_codec
 
 from . import Json, facts, message_texts
@@ -59,20 +59,23 @@ def declared_tools(body: Json) -> list[Json]:
 
 
 def settings(body: Json, wire: str) -> Json:
-    """Return the settings that a request states and that other wires have, too, by their common names.
+    """Return the settings and media that a request states, by the names of `stated.PLACES`, and four others.
 
-    ``tool choice``: "auto", "none", "required" or the name of a tool.
+    ``tool choice``: "auto", "none", "required" or the name of a tool. ``parallel calls``, ``choices``, ``length``.
     """
     holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
     names = ("tool_choice", "toolChoice", "functionCallingConfig")
     choice = next((each[name] for each in holders for name in names if name in each), None)
-    found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
+    found: Json = {
+        **stated_by(body, wire),
+        "parallel calls": body.get("parallel_tool_calls"),
+        "tool choice": _tool_choice(choice),
+    }
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
     found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
-    if path := facts(wire).effort:
-        *outer, last = path
-        found["effort"] = reduce(lambda holder, name: holder.get(name) or {}, outer, body).get(last)
+    if isinstance(found.get("stop"), str):
+        found["stop"] = [found["stop"]]
     if facts(wire).several_choices:
         found["choices"] = body.get("n", 1)
     return {name: value for name, value in found.items() if value is not None}
@@ -100,23 +103,24 @@ STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "s
 STRUCTURE |= {"contents", "systemInstruction"}
 
 
-def added_settings(request: Json, body: Json, wire: str) -> list[str]:
+def added_settings(request: Json, source: str, body: Json, wire: str) -> list[str]:
     """Return the settings of a request for another wire that are not in the conversation, and members of messages.
 
     A setting is known by its value. A wire may require a limit, and one choice is the default.
     """
-    stated = [*_values_of(request), *settings(request, wire).values()]
+    asked = settings(request, source)
+    stated = [*_values_of(request), *asked.values()]
     added = [
         name
-        for name, value in body.items()
+        for name, value in without(body, wire, asked).items()
         if name not in STRUCTURE | TRANSPORT and not (name == "max_tokens" and facts(wire).required == "limit")
         if (name, value) != ("n", 1) and any(each not in stated for each in _leaves(value))
     ]
-    for name in ("tool_choice", "parallel_tool_calls"):
-        if body.get(name) is not None and request.get("tool_choice", request.get("parallel_tool_calls")) is None:
-            added.append(name)
+    if asked["tool choice"] == "auto" and request.get("tool_choice") is None and "parallel calls" not in asked:
+        added += [name for name in ("tool_choice", "parallel_tool_calls") if body.get(name) is not None]
     users = [item for item in conversation(body)[1] if role_of(item) == "user"]
-    return added + [name for item in users for name in item.keys() - {"role", "content", "parts", "type"}]
+    known = {"role", "content", "parts", "type", *(["images"] if "image" in asked else [])}
+    return added + [name for item in users for name in item.keys() - known]
 
 
 def _values_of(value: Any) -> list[Any]:
@@ -130,17 +134,26 @@ def _leaves(value: Any) -> list[Any]:
     return [member for name, member in value.items() if name != "tool_choice"]
 
 
-def is_comparable(setting: str, stated: Json, wire: str) -> bool:
-    """Return whether a request for a wire must have a setting of `settings`.
+def must_state(name: str, value: Any, stated: Json, wire: str, *, same_owner: bool) -> bool:
+    """Return whether a request for a wire must have a setting of `settings` with this value.
 
-    The effort of reasoning may be left out, if the losses report it.
+    ``stated``: the settings that it has. ``same_owner``: whether its provider is the one of the earlier request.
     """
     comparable = {
-        "effort": setting in stated,
         "choices": facts(wire).several_choices,
         "parallel calls": facts(wire).parallel,
+        "tool choice": has_choice(value, wire),
+        "length": True,
     }
-    return comparable.get(setting, True)
+    if name in OWNED and not same_owner:
+        return name in stated and name != "cache"
+    return comparable.get(name, name in PLACES.get(wire, {}))
+
+
+def has_choice(choice: str, wire: str) -> bool:
+    """Return whether a wire has a tool choice of `settings`."""
+    lacking = LACKING_CHOICES.get(wire, frozenset())
+    return choice == "auto" or (choice if choice in ("none", "required") else "named") not in lacking
 
 
 def _tool_choice(choice: Any) -> str:

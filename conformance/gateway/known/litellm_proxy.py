@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolparity.cassettes.stated import OTHER_MODELS
+
 from ..client import KEY
 from ..conversation import Route
 from .form import KnownGateway
@@ -15,23 +17,26 @@ _MODELS = {
     "openai.responses": ("openai/gpt-5-mini", "/v1"),
     "anthropic.messages": ("anthropic/claude-haiku-4-5", ""),
 }
+_OTHER = ".other"
 
 
 def _routes(http: str) -> Mapping[str, Sequence[Route]]:
     """Each client wire reaches OpenAI's models on the wire that LiteLLM uses for it."""
-    anthropic = Route("anthropic.messages", "anthropic.messages")
+    chat, responses, anthropic = (Route(name, name, other=name + _OTHER) for name in _MODELS)
     return {
-        "openai.chat": [Route("openai.chat", "openai.chat"), anthropic],
-        "openai.responses": [Route("openai.responses", "openai.responses"), anthropic],
-        "anthropic.messages": [Route("openai.responses", "openai.responses"), anthropic],
+        "openai.chat": [chat, anthropic],
+        "openai.responses": [responses, anthropic],
+        "anthropic.messages": [responses, anthropic],
     }
 
 
 def _configuration(http: str) -> tuple[str, str]:
     lines = ["model_list:"]
     for name, (model, end) in _MODELS.items():
-        settings = f"{{model: {model}, api_base: '{http}{end}', api_key: {KEY}}}"
-        lines += [f"  - model_name: {name}", f"    litellm_params: {settings}"]
+        provider = model.partition("/")[0]
+        for alias, each in ((name, model), (name + _OTHER, f"{provider}/{OTHER_MODELS[provider][1]}")):
+            settings = f"{{model: {each}, api_base: '{http}{end}', api_key: {KEY}}}"
+            lines += [f"  - model_name: {alias}", f"    litellm_params: {settings}"]
     lines += [
         # Without modify_params, a history of another model keeps thinking enabled, which Anthropic then refuses.
         "litellm_settings: {num_retries: 0, request_timeout: 120, telemetry: false, modify_params: true}",

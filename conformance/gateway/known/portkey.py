@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from toolparity.cassettes.stated import OTHER_MODELS
+
 from ..client import KEY
 from ..conversation import Route
 from .form import KnownGateway
@@ -23,11 +25,11 @@ net.Server.prototype.listen = function (first, ...rest) {
 def _routes(http: str) -> Mapping[str, Sequence[Route]]:
     openai = {"x-portkey-provider": "openai", "x-portkey-custom-host": f"{http}/v1", "authorization": f"Bearer {KEY}"}
     anthropic = {**openai, "x-portkey-provider": "anthropic"}
-    chat = Route("openai.chat", "gpt-5-mini", openai)
-    claude = Route("anthropic.messages", "claude-haiku-4-5", anthropic)
+    chat = Route("openai.chat", "gpt-5-mini", openai, OTHER_MODELS["openai"][1])
+    claude = Route("anthropic.messages", "claude-haiku-4-5", anthropic, OTHER_MODELS["anthropic"][1])
     return {
         "openai.chat": [chat, claude],
-        "openai.responses": [Route("openai.responses", "gpt-5-mini", openai)],
+        "openai.responses": [Route("openai.responses", "gpt-5-mini", openai, OTHER_MODELS["openai"][1])],
         "anthropic.messages": [claude],
     }
 

@@ -55,7 +55,7 @@ _GATEWAYS: dict[str, KnownGateway] = {}
 
 def known_gateways() -> dict[str, KnownGateway]:
     """Return all gateways by name."""
-    for module in ("faulty", "unusual"):
+    for module in ("faulty", "stated", "unusual"):
         import_module(f".{module}", __name__)
     return _GATEWAYS
 
@@ -150,7 +150,7 @@ def with_kills(run: Run, on_progress: Callable[[int], None] = lambda gateways: N
 def _judged(gateway: KnownGateway, url: str, provider: upstream.Upstream) -> Found:
     surface = SURFACES[gateway.hooks.upstream or gateway.client]
     client = Client(address(url), {})
-    route = Route(surface.name, surface.model)
+    route = Route(surface.name, surface.model, other=surface.model)
     judge = GatewayJudge(GatewaySubject(gateway.name, "1", gateway.client, [route]), client, provider, twice=False)
     provider.patience = _PATIENCE if gateway.law else PATIENCE
     results = [judge.result(case) for case in gateway.cases.cases() if case.surface == surface.name]
