@@ -253,23 +253,34 @@ class Kill(Struct, frozen=True, omit_defaults=True):
     by: dict[str, Number] = {}
 
 
+class Need(Struct, frozen=True, omit_defaults=True):
+    """The generated known-bad subjects of a form that need a law, a scenario, or a member of an answer or a request.
+
+    ``subjects``: those that the law fails, that die first in the scenario, or that change the member and die.
+    ``alone``: those that no other law fails in the first two scenarios that kill them, or that no other scenario kills.
+    A subject with a written mistake counts for the first scenario that kills it. ``guards``: the documented failures
+    that the scenario guards.
+    """
+
+    kind: Literal["law", "scenario", "member", "request member"]
+    name: str
+    form: Literal["canonical", "brief"]
+    subjects: Number = 0
+    alone: list[str] = []
+    guards: list[str] = []
+
+
 class GeneratedKills(Struct, frozen=True, omit_defaults=True):
     """The kill run of the generated known-bad subjects, those that change at least one answer.
 
-    ``laws``: law -> subjects that it fails in the case that kills them; ``alone``: those that no other law fails there.
-    ``scenarios`` and ``fields``: subjects that were killed, by scenario and by the member that they change; the idle
-    ones killed none. ``brief``: how many of those that return the brief form were killed, and how many there are.
-    ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``: those that a law fails, or that no
-    longer exist. ``gaps``: subjects that change no answer, because no scenario has the traffic for them.
+    ``needs``: for each law, scenario and member, what needs it. ``brief``: how many of those that return the brief form
+    were killed, and how many there are. ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``:
+    those that a law fails, or that no longer exist. ``gaps``: subjects that change no answer, because no scenario has
+    the traffic for them.
     """
 
     subjects: Number
-    laws: dict[str, Number] = {}
-    alone: dict[str, Number] = {}
-    scenarios: dict[str, Number] = {}
-    idle_scenarios: list[str] = []
-    fields: dict[str, Number] = {}
-    idle_fields: list[str] = []
+    needs: list[Need] = []
     brief: tuple[Number, Number] = (0, 0)
     equivalents: dict[str, str] = {}
     stale: list[str] = []

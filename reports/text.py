@@ -7,7 +7,7 @@ from itertools import groupby
 
 from .causes import Cause, causes
 from .compare import Comparison, VerdictChange, compare, count_by_scenario, count_text, describe_source_change
-from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
+from .kill_matrix import generated_text, kills_text, needs, surviving_mutants, unneeded, unneeded_laws
 from .problems import scenario_rows
 from .results import Outcome, Report, Result, Run, ScenarioInfo, WireExcerpt
 from .sentences import headline_text, occurring_effects, occurring_outcomes, passing_text, size_text
@@ -196,7 +196,25 @@ def _kills(run: Run) -> list[Section]:
     ]
     entries += _generated(run)
     title = "Kill matrix: cases in which a law failed a known-bad subject, until its own did"
-    return [Table(title, ["subject", *laws], rows), Lines("", [*entries, (StyledText(kills_text(run), "strong"), "")])]
+    last = Lines("", [*entries, (StyledText(kills_text(run), "strong"), "")])
+    return [Table(title, ["subject", *laws], rows), *_needs(run), last]
+
+
+def _needs(run: Run) -> Iterator[Section]:
+    """Yield what needs each law, scenario and member: generated subjects by form, and those that only it kills."""
+    for kind, table in needs(run).items():
+        if kind == "request member":
+            continue  # there are many: only the idle ones are listed
+        forms = ("canonical", "brief")
+        columns = [column for form in forms for column in (form, *(["only it"] if kind != "member" else []))]
+        rows: list[list[Value]] = []
+        for name, by_form in table.items():
+            found = [by_form.get(form) for form in forms]
+            cells = [(None, None) if need is None else (need.subjects, len(need.alone)) for need in found]
+            if kind != "scenario" or any(alone for _, alone in cells):  # the others are listed below
+                width = 1 if kind == "member" else 2
+                rows.append([name, *("" if cell is None else cell for pair in cells for cell in pair[:width])])
+        yield Table(f"Generated known-bad subjects that need each {kind}", [kind, *columns], rows)
 
 
 def _generated(run: Run) -> list[Entry]:
@@ -208,15 +226,8 @@ def _generated(run: Run) -> list[Entry]:
         (StyledText(f"STALE {name}", "bad"), "listed as equivalent, but a law fails it") for name in generated.stale
     ]
     entries += [(StyledText(f"gap {name}", "warning"), "no scenario has traffic for it") for name in generated.gaps]
-    for law, count in generated.laws.items():
-        alone = generated.alone.get(law, 0)
-        entries.append(
-            (StyledText(f"{law} {count:,}", "dim"), f"generated subjects, {alone:,} of them by no other law")
-        )
-    idle = [f"{len(generated.idle_scenarios):,} scenarios"] if generated.idle_scenarios else []
-    idle += [f"the member {name}" for name in generated.idle_fields]
-    idle += [f"the law {law.id}" for law in run.laws if law.id not in generated.laws]
-    entries.append((StyledText("needed by no generated subject", "dim"), ", ".join(idle) or "nothing"))
+    for title, names in unneeded(run):
+        entries.append((StyledText(title, "dim"), ", ".join(names) or "none"))
     return [*entries, (StyledText(generated_text(generated), "strong"), "")]
 
 

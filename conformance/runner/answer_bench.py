@@ -7,6 +7,7 @@ fails.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from ..known_bad.generated.brief import CLAIMS, brief_form
 from ..laws import LAWS
 from ..subjects import Subject
 from ..subjects.reference import Reference
-from .bench import CachedCase, Death, cached_cases
+from .bench import CachedCase, Death, cached_cases, death
 from .judge import CaseFilter, verdict_of
 
 #: The laws that judge a changed answer. The others read the response again, or compare two answers that are changed
@@ -44,18 +45,23 @@ class AnswerBench:
 
     def kill(self, mutant: AnswerMutant) -> Death:
         """Return how the subject fares."""
-        changed = False
+        return death(mutant, self._verdicts(mutant))
+
+    def _verdicts(self, mutant: AnswerMutant) -> Iterator[tuple[Case, tuple[str, ...]]]:
+        """Yield each case that the subject changes, with the laws that fail it there. It dies once in a scenario."""
+        killed_in = ""
         for cached in self._cases:
+            if cached.case.scenario == killed_in:
+                continue
             if not mutant.needs <= cached.traits or (mutant.brief and cached.case.policy != "all"):
                 continue
             rounds = self._changed(mutant, cached)
             if rounds is None:
                 continue
-            changed = True
             failed = self._failed(mutant, cached, rounds)
-            if laws := tuple(law for law in failed if law not in self._failed_unchanged(mutant, cached)):
-                return Death(mutant.name, mutant.field, cached.case.id, cached.case.scenario, laws, True)
-        return Death(mutant.name, mutant.field, "", "", (), changed)
+            laws = tuple(law for law in failed if law not in self._failed_unchanged(mutant, cached))
+            killed_in = cached.case.scenario if laws else killed_in
+            yield cached.case, laws
 
     def _changed(self, mutant: AnswerMutant, cached: CachedCase) -> list[CaseRound] | None:
         """Return the rounds with changed answers, or None if the subject changes none of them."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 from toolparity.normalizer.errors import ToolparityError
 
@@ -20,11 +20,21 @@ from .judge import CaseFilter, Judge
 _LONG = 1 << 16
 
 
+class Mutant(Protocol):
+    """A generated subject: its name, and the member that it changes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def field(self) -> str: ...
+
+
 class Death(NamedTuple):
     """How a generated subject fared. ``case``: the first case in which a law fails it, "" if it survives.
 
-    ``laws``: the laws that fail it there. ``changed``: whether it changed any answer that its form shows, or any
-    request.
+    ``laws``: the laws that fail it there. ``again``: those that fail it in the next scenario in which one does; none if
+    its scenario alone kills it. ``changed``: whether it changed any answer that its form shows, or any request.
     """
 
     name: str
@@ -33,6 +43,26 @@ class Death(NamedTuple):
     scenario: str
     laws: tuple[str, ...]
     changed: bool
+    again: tuple[str, ...] = ()
+
+    @property
+    def law(self) -> str:
+        """The law that alone fails it in both cases, or ""."""
+        return self.laws[0] if len({*self.laws, *self.again}) == 1 else ""
+
+
+def death(mutant: Mutant, verdicts: Iterable[tuple[Case, tuple[str, ...]]]) -> Death:
+    """Return how a mutant fared. ``verdicts``: each case that it changes, with the laws that fail it there.
+
+    No further verdict is taken once two scenarios killed it.
+    """
+    found = Death(mutant.name, mutant.field, "", "", (), changed=False)
+    for case, laws in verdicts:
+        if not found.case:
+            found = found._replace(changed=True, case=case.id if laws else "", laws=laws, scenario=case.scenario)
+        elif laws and case.scenario != found.scenario:
+            return found._replace(again=laws)
+    return found if found.case else found._replace(scenario="")
 
 
 class CachedCase(NamedTuple):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from toolparity.normalizer.errors import ToolparityError
 
 from ..answer import parse_answer, same_answer
-from ..cases.case import CaseRound
+from ..cases.case import Case, CaseRound
 from ..errors import InvalidAnswer
 from ..known_bad.generated.inputs import InputMutant
 from ..laws import LAWS
 from ..laws.requests import follow_up
 from ..subjects import FollowUp, Subject, SubjectExchange
 from ..subjects.reference import Reference
-from .bench import CachedCase, Death, cached_cases
+from .bench import CachedCase, Death, cached_cases, death
 from .judge import CaseFilter, Judge
 
 
@@ -39,19 +40,24 @@ class InputBench:
 
     def kill(self, mutant: InputMutant) -> Death:
         """Return how the subject fares."""
+        return death(mutant, self._verdicts(mutant))
+
+    def _verdicts(self, mutant: InputMutant) -> Iterator[tuple[Case, tuple[str, ...]]]:
+        """Yield each case that the subject changes, with the laws that fail it there. It dies once in a scenario."""
         subject = _Misinformed(mutant)
-        judge, changed = Judge(cast(Subject, subject), twice=False), False
+        judge, killed_in = Judge(cast(Subject, subject), twice=False), ""
         for cached in self._cases:
+            if cached.case.scenario == killed_in:
+                continue
             if cached.case.policy != "all" and not mutant.selects:
                 continue
             if not self._changes(mutant, subject, cached):
                 continue
-            changed = True
             verdicts = judge.result(cached.case, LAWS.values()).verdicts
             judge.forget()
-            if laws := tuple(verdict.check for verdict in verdicts if verdict.outcome == "fail"):
-                return Death(mutant.name, mutant.field, cached.case.id, cached.case.scenario, laws, True)
-        return Death(mutant.name, mutant.field, "", "", (), changed)
+            laws = tuple(verdict.check for verdict in verdicts if verdict.outcome == "fail")
+            killed_in = cached.case.scenario if laws else killed_in
+            yield cached.case, laws
 
     def _changes(self, mutant: InputMutant, subject: _Misinformed, cached: CachedCase) -> bool:
         """Return whether the subject reads a response of the case differently, or writes another request."""

@@ -18,7 +18,7 @@ from ..oracle import judged_wires
 from ..oracle.replies import has_reading
 from ..subjects import FollowUp, Subject
 from ..subjects.reference import Reference
-from .bench import Death, cached_cases
+from .bench import Death, cached_cases, death
 from .judge import CaseFilter, verdict_of
 
 _OWN = [LAWS["answered"], LAWS["replay"]]
@@ -86,7 +86,10 @@ class RequestBench:
 
     def kill(self, mutant: RequestMutant) -> Death:
         """Return how the subject fares."""
-        changed = False
+        return death(mutant, self._verdicts(mutant))
+
+    def _verdicts(self, mutant: RequestMutant) -> Iterator[tuple[Case, tuple[str, ...]]]:
+        """Yield each case whose requests the subject changes, with the laws that fail it there."""
         for index, cached in enumerate(self._requests):
             if mutant.needs not in cached.traits:
                 continue
@@ -94,12 +97,10 @@ class RequestBench:
             changes = [mutant.change(request) for request in requests.values()]
             if not any(changes):
                 continue
-            changed = True
             if index not in self._unchanged:
                 self._unchanged[index] = self._failed(cached, cached.written())
-            if laws := tuple(law for law in self._failed(cached, requests) if law not in self._unchanged[index]):
-                return Death(mutant.name, mutant.field, cached.case.id, cached.case.scenario, laws, True)
-        return Death(mutant.name, mutant.field, "", "", (), changed)
+            failed = self._failed(cached, requests)
+            yield cached.case, tuple(law for law in failed if law not in self._unchanged[index])
 
     def _failed(self, cached: _CachedRequest, requests: Mapping[int, Any]) -> tuple[str, ...]:
         numbers = {id(round.exchange): round.number for round in cached.rounds}

@@ -7,18 +7,19 @@ change their input, and subjects with a mistake from a table. A subject that no 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from toolparity.cassettes.workers import cores, in_order
 from toolparity.reports import results
 
+from ..cases.scenarios import scenarios
 from ..known_bad.generated import equivalents, inputs, mutants
 from ..known_bad.mistakes import mistakes
+from ..laws import LAWS
 from .answer_bench import AnswerBench
 from .bench import Death
 from .input_bench import InputBench
@@ -143,18 +144,37 @@ def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.Genera
     alive = [death.name for death in changed if not death.case]
     unchanged = [death.name for death in deaths if not death.changed and not death.name.startswith(_PARTIAL)]
     known = equivalents()
-    used, fields = (Counter(getattr(death, member) for death in killed) for member in ("scenario", "field"))
     return results.GeneratedKills(
         subjects=len(changed) + sum(name in known for name in unchanged),
-        laws=dict(Counter(law for death in killed for law in death.laws).most_common()),
-        alone=dict(Counter(death.laws[0] for death in killed if len(death.laws) == 1).most_common()),
-        scenarios=dict(used.most_common()),
-        idle_scenarios=sorted({case.scenario for case in case_filter.cases()} - used.keys()),
-        fields=dict(fields),
-        idle_fields=sorted({death.field for death in deaths} - fields.keys()),
         brief=(sum(map(_is_brief, killed)), sum(map(_is_brief, changed))),
+        needs=list(_needs(case_filter, deaths)),
         equivalents={name: known[name] for name in (*alive, *unchanged) if name in known},
         stale=[death.name for death in killed if death.name in known],
         survivors=[name for name in alive if name not in known],
         gaps=[name for name in unchanged if name not in known],
     )
+
+
+def _needs(case_filter: CaseFilter, deaths: Sequence[Death]) -> Iterator[results.Need]:
+    """Yield, for each law, scenario and member, the subjects that need it in each form."""
+    tried = {case.scenario for case in case_filter.cases()}
+    forms: tuple[Literal["canonical", "brief"], ...] = ("canonical", "brief")
+    for form in forms:
+        of_form = [death for death in deaths if _is_brief(death) == (form == "brief")]
+        killed = [death for death in of_form if death.changed and death.case]
+        for law in LAWS:
+            alone = [death.name for death in killed if death.law == law]
+            failed = sum(law in (*death.laws, *death.again) for death in killed)
+            yield results.Need("law", law, form, failed, alone)
+        for scenario in sorted(tried):
+            first = [death for death in killed if death.scenario == scenario]
+            alone, guards = [death.name for death in first if not death.again], scenarios()[scenario].file.guards
+            yield results.Need("scenario", scenario, form, len(first), alone, list(guards))
+        changed = {(_kind(death), death.field) for death in of_form if death.changed}
+        for kind, member in sorted(changed):
+            deaths_of = sum((_kind(death), death.field) == (kind, member) for death in killed)
+            yield results.Need(kind, member, form, deaths_of)
+
+
+def _kind(death: Death) -> Literal["member", "request member"]:
+    return "request member" if death.name.startswith(("replay/", "handoff/")) else "member"

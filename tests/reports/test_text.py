@@ -11,8 +11,19 @@ from msgspec.structs import replace
 from tests.reports.test_html import Read
 from toolparity.reports import markdown, markdown_budget
 from toolparity.reports.escape import cut, visible
+from toolparity.reports.kill_matrix import unneeded
 from toolparity.reports.markdown_budget import code, prose, tagged
-from toolparity.reports.results import EvidenceSource, Kill, LawInfo, Report, Run, Traffic, WireExcerpt
+from toolparity.reports.results import (
+    EvidenceSource,
+    GeneratedKills,
+    Kill,
+    LawInfo,
+    Need,
+    Report,
+    Run,
+    Traffic,
+    WireExcerpt,
+)
 from toolparity.reports.terminal import render
 from toolparity.reports.text import sections
 
@@ -350,6 +361,24 @@ def test_tables_show_laws_by_subject_and_scenarios_by_surface() -> None:
     assert page.rows.index(shown[1]) < page.rows.index(shown[2])
     assert "Laws without an applicable case: usage ." in page.text
     assert not any(row[0] == "well" for row in page.rows)
+
+
+def test_the_kill_run_shows_what_generated_subjects_need_and_what_they_do_not() -> None:
+    laws = [
+        Need("law", "order", "canonical", 7, ["x"]),
+        Need("law", "stop", "canonical", 6),
+        Need("law", "stop", "brief"),
+    ]
+    scenarios = [Need("scenario", "s", "brief", 1, ["x"]), Need("scenario", "t", "brief", 2, guards=["IDX-01"])]
+    members = [Need("member", "usage.raw", "canonical"), Need("member", "text.text", "brief", 1)]
+    members.append(Need("request member", "a.b", "canonical"))
+    kills = [Kill("swaps", "order", "It swaps.", {"order": 1})]
+    generated = GeneratedKills(9, [*laws, *scenarios, *members])
+    made = Run("1", "2026-01-02", {}, [], [], [], [], kills=kills, generated=generated)
+    assert [names for _, names in unneeded(made)] == [[], ["stop"], ["usage.raw"], ["a.b"], ["t"], []]
+    shown = rows(text_of(made))
+    for row in (["order", "7", "1"], ["stop", "6", "·", "·", "·"], ["s", "1", "1"], ["usage.raw", "·"]):
+        assert row in shown, row
 
 
 def test_gaps_in_the_kill_matrix_are_reported() -> None:
