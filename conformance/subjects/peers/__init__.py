@@ -79,6 +79,24 @@ PEERS: dict[str, Peer] = {
         Peer("smolagents", "smolagents", "OpenAIModel: generate() and generate_stream()", extras="[openai]"),
         Peer("vercel-ai", "ai", "generateText() and streamText(), without execute", runtime="node"),
         Peer(
+            "openai-node",
+            "openai",
+            "chat.completions and responses: create() and stream(), in JavaScript",
+            runtime="node",
+        ),
+        Peer(
+            "anthropic-node",
+            "@anthropic-ai/sdk",
+            "messages.create() and messages.stream(), in JavaScript",
+            runtime="node",
+        ),
+        Peer(
+            "google-genai-node",
+            "@google/genai",
+            "generateContent() and generateContentStream(), in JavaScript",
+            runtime="node",
+        ),
+        Peer(
             "openai-agents-runner",
             "openai-agents",
             "Runner.run() and run_streamed()",

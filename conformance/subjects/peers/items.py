@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 #: Type of the item -> the name of the call if the item has none, and the member with the arguments.
-CLIENT_ITEMS = {
-    "function_call": ("", "arguments"),
-    "custom_tool_call": ("", "input"),
-    "computer_call": ("computer", "action"),
-    "local_shell_call": ("local_shell", "action"),
-    "shell_call": ("shell", "action"),
-    "apply_patch_call": ("apply_patch", "operation"),
+CLIENT_ITEMS: dict[str, tuple[str, str]] = {
+    kind: (name, member)
+    for kind, (name, member) in json.loads(Path(__file__).with_name("items.json").read_text("utf-8")).items()
 }
