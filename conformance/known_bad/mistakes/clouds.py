@@ -220,7 +220,6 @@ READERS: dict[str, dict[str, Edit]] = {
         "does not return the tokens of reasoning": gone("reasoning_tokens"),
         "reads nothing of a body of version 1": gone("text", beside="generation_id"),
         "loses the calls of version 1": gone("tool_calls", beside="generation_id"),
-        "loses the calls of a stream of version 1": ignored(_event("tool-calls-generation", "tool-calls-chunk")),
         "loses the thinking of the model": each(
             without("content", lambda part: part.get("type") == "thinking"), gone("thinking", beside="thinking")
         ),

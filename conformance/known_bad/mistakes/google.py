@@ -103,14 +103,6 @@ def _steps_of(*kinds: str) -> Edit:
     return edit
 
 
-def _by_position(values: list[Json]) -> None:
-    """Give the steps of a stream the numbers 0, 1, 2 in the order in which they begin."""
-    seen: dict[Any, int] = {}
-    for event in values:
-        if "index" in event:
-            event["index"] = seen.setdefault(event["index"], len(seen))
-
-
 def _call_steps(values: list[Json]) -> Iterator[Json]:
     for holder in holders(values, "type"):
         if holder["type"] == "function_call":
@@ -202,7 +194,6 @@ READERS: dict[str, dict[str, Edit]] = {
             without("outputs", lambda part: part.get("type") == "image"),
             ignored(_delta("image")),
         ),
-        "numbers the steps of a stream itself, and fits no delta to a step that is missing": _by_position,
         "takes the name of a function for the id of the call": _call_id_is_name,
         "loses the signatures of calls": gone("signature", beside="name"),
         "reads the id of a call only under call_id": renamed("id", "call_ref"),

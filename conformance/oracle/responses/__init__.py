@@ -289,6 +289,7 @@ def openai_usage(figures: Json | None, *, input: str, output: str) -> Json | Non
     output_tokens = count(figures, output)
     input_tokens = count(figures, input)
     total = count(figures, "total_tokens")
+    cached = count(read, "cached_tokens")
     if reasoning_tokens and None not in (input_tokens, output_tokens, total):
         separate = (input_tokens or 0) + (output_tokens or 0) + reasoning_tokens == total
         output_tokens = (output_tokens or 0) + reasoning_tokens if separate else output_tokens
@@ -296,7 +297,7 @@ def openai_usage(figures: Json | None, *, input: str, output: str) -> Json | Non
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
         "reasoning_tokens": reasoning_tokens,
-        "cached_input_tokens": count(read, "cached_tokens"),
+        "cached_input_tokens": count(figures, "prompt_cache_hit_tokens") if cached is None else cached,
         "cache_write_tokens": count(read, "cache_write_tokens"),
         "raw": figures,
     }

@@ -41,8 +41,10 @@ def response(exchange: SubjectExchange) -> WireResponse:
     else:
         choices, body = [dict(choice) for choice in values[0]["choices"]], values[0]
         ended = True
-    error = None if failure is None else {**wire_error(failure["error"], None), "raw": ANYTHING}
-    figures = body.get("usage") or next((choice["usage"] for choice in choices if choice.get("usage")), None)
+    reported = failure or next((choice for choice in choices if choice.get("error")), None)
+    error = None if reported is None else {**wire_error(reported["error"], None), "raw": ANYTHING}
+    figures = body.get("usage") or (body.get("x_groq") or {}).get("usage")
+    figures = figures or next((choice["usage"] for choice in choices if choice.get("usage")), None)
     kept = without(body, "id", "object", "model", "choices", "usage", "error", "obfuscation", "x_groq")
     usage = openai_usage(figures, input="prompt_tokens", output="completion_tokens")
     read = [_choice(choice, ended=ended) for choice in sorted(choices, key=lambda choice: choice["index"])]
