@@ -52,7 +52,7 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
     scenario. ``request`` and ``result``: in words. ``client``, ``upstream``, ``body`` and ``reply``: the direct
     request. ``body`` is a name of the file. ``reply`` is one, too, or the scenario whose first response is sent;
     ``cut`` breaks it off, as in `conformance.cases.broken`. ``shows``: a pattern that the output of through.py has only
-    if the gateway fails.
+    if the gateway fails. ``status``: that of the reply.
     """
 
     name: str
@@ -72,6 +72,7 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
     scenarios: list[str] = []
     everywhere: bool = False
     cut: str = ""
+    status: int = 200
 
     def has(self, result: Result, verdict: Verdict) -> bool:
         """Return whether a failure belongs to this class."""
@@ -183,7 +184,8 @@ def arguments(one: FailureClass, classes: Classes, url: str) -> list[str]:
     wire = spec(one.client)
     at = url + wire.base_path + wire.path
     reply = classes.replies.get(one.reply) or _recorded_reply(one, "stream" if body.get("stream") else "plain")
-    return [at, json.dumps(headers), json.dumps(body, ensure_ascii=False), reply]
+    status = [str(one.status)] if one.status != 200 else []
+    return [at, json.dumps(headers), json.dumps(body, ensure_ascii=False), reply, *status]
 
 
 def _recorded_reply(one: FailureClass, mode: str) -> str:

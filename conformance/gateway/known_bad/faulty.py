@@ -137,7 +137,7 @@ def _text_beside_calls_is_lost(chunk: Any) -> None:
 
 @gateway("conservation", "single-call stream", "events")
 def _keep_alives_are_data(events: _Events) -> _Events:
-    """Sends keep-alives as events with empty data."""
+    """Sends a keep-alive before each event as an event with empty data."""
     for event in events:
         yield from (Event("", ""), event)
 
@@ -168,7 +168,7 @@ def _streams_are_buffered_after_their_start(events: _Events) -> _Events:
 
 @gateway("any-split", "parallel-three stream", "reply", RESPONSES)
 def _keep_alives_until_the_end(reply: Reply, asked: Asked) -> None:
-    """Sends keep-alives while it buffers a stream."""
+    """Sends comments while it buffers a stream."""
     parts = reply.parts
     if reply.streamed:
         reply.parts = itertools.chain([b": waiting\n\n"] * 3, (b"".join(parts) for _ in range(1)))

@@ -1,8 +1,9 @@
 """Send a request to a gateway whose upstream is http://127.0.0.1:8795, and print what went up and what came back.
 
-    python through.py URL HEADERS BODY REPLY
+    python through.py URL HEADERS BODY REPLY [STATUS]
 
-HEADERS and BODY are JSON. The upstream answers every request with REPLY: a JSON body, or the events of a stream.
+HEADERS and BODY are JSON. The upstream answers every request with REPLY: a JSON body, or the events of a stream. It
+sends an error STATUS with "retry-after: 3".
 """
 
 import http.server
@@ -13,14 +14,16 @@ import threading
 import urllib.error
 import urllib.request
 
-url, headers, body, reply = sys.argv[1:]
+url, headers, body, reply, *status = sys.argv[1:]
 
 
 class Upstream(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         print("up:", self.rfile.read(int(self.headers["content-length"])).decode())
-        self.send_response(200)
+        self.send_response(int(*status or [200]))
         self.send_header("content-type", "application/json" if reply.startswith("{") else "text/event-stream")
+        if status:
+            self.send_header("retry-after", "3")
         self.end_headers()
         self.wfile.write(os.fsencode(reply))
 
@@ -32,3 +35,4 @@ try:
     print("back:", answered.status, answered.read().decode())
 except urllib.error.HTTPError as error:
     print("back:", error.code, error.read().decode())
+    print("retry-after:", error.headers["retry-after"], "llm_provider:", error.headers["llm_provider-retry-after"])
