@@ -198,7 +198,7 @@ def test_a_correct_gateway_does_not_confirm_a_class() -> None:
             done = subprocess.run(
                 [*command, *program.arguments(one, CLASSES, url)], capture_output=True, text=True, check=True
             )
-            assert "\nback: 200 " in done.stdout, one.name
+            assert f"\nback: {one.status} " in done.stdout, one.name
             assert re.search(one.shows, done.stdout, re.DOTALL) is None, one.name
 
 
