@@ -129,12 +129,17 @@ def _choice(choice: Json, *, ended: bool) -> WireChoice:
 
 def _blocks(message: Json, *, cut: bool) -> list[WireBlock]:
     """Return the blocks of a message in the canonical order: reasoning, text, refusal, calls."""
-    if any(message.get(key) for key in ("function_call", "reasoning_details", "executed_tools")):
+    details = message.get("reasoning_details") or []
+    if message.get("function_call") or message.get("executed_tools") or len(details) > 1:
         raise Irregular("a message in a dialect")
     blocks: list[WireBlock] = []
     if thoughts := message.get("reasoning_content") or message.get("reasoning"):
         # The extra member says which of the two members the provider uses.
-        blocks.append(reasoning(thoughts, {} if message.get("reasoning_content") else {"member": "reasoning"}))
+        rest = {} if message.get("reasoning_content") else {"member": "reasoning"}
+        signature = details[0].get("signature") if details else None
+        blocks.append(
+            reasoning(thoughts, {**rest, **({"reasoning_details": details} if details else {})}, signature=signature)
+        )
     content = message.get("content")
     if content and not isinstance(content, str):
         raise Irregular("content that is not text")

@@ -174,7 +174,9 @@ def _blocks(item: Json, action: str, exchange: SubjectExchange, *, cut: bool) ->
         yield WireBlock({**members, "arguments_text": item["arguments"]}, rest)
     elif kind == "mcp_list_tools":
         yield server_result("", "mcp", without(item), {}, failed=item.get("error") is not None)
-    elif kind.endswith("_call") or kind == "compaction":
+    elif kind == "compaction":
+        yield reasoning("", without(item, "encrypted_content"), encrypted=item.get("encrypted_content"))
+    elif kind.endswith("_call"):
         raise Irregular(f"an item of type {kind}")
     else:
         yield opaque(kind, item, {})
