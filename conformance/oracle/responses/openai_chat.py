@@ -24,7 +24,7 @@ from . import (
 
 #: Members of a message that have a canonical member; a message holds each as one text.
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
-_CANONICAL = (*_TEXTS, "role", "tool_calls", "function_call", "annotations")
+_CANONICAL = (*_TEXTS, "role", "tool_calls", "function_call", "annotations", "reasoning_details")
 #: The words for a response that a limit ended: OpenAI's, and Mistral's for the context window.
 _CUT = ("length", "model_length")
 
