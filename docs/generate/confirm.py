@@ -3,6 +3,8 @@
     python -m docs.generate.confirm                       those of the published page: one for each library and law
     python -m docs.generate.confirm --reasons litellm     one for each reason of a failure of this library
     python -m docs.generate.confirm --number 60 --seed 1  a random sample of all published failures
+    python -m docs.generate.confirm --number 60 --programs docs/reproductions/programs
+                                                          the same, with each program and its response in a folder
 
 A script is confirmed if it prints what the published results state: the accused value, or an error of the accused type.
 One line is printed for each. The exit status is 0 if all are confirmed. ``--record`` writes the confirmed accusations
@@ -16,6 +18,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from docs.generate.peers import by_reason
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
@@ -62,6 +65,16 @@ def outcome(accusation: Accusation) -> tuple[str, str]:
     return "confirmed" if confirmed else "not confirmed", printed
 
 
+def write_programs(chosen: Sequence[Accusation], folder: Path) -> None:
+    """Write each program, with a number before its name, and the responses that they read, in the place of others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    for number, one in enumerate(chosen, 1):
+        (folder / f"{number:02}.{one.script.name}").write_text(one.script.text, "utf-8")
+        (folder / one.response.file).write_bytes(one.response.data)
+
+
 def record(confirmed: Sequence[Accusation]) -> None:
     """Write the confirmed accusations of these libraries."""
     entries = [confirmation.entry(one) for one in confirmed]
@@ -79,11 +92,17 @@ def main() -> int:
     parser.add_argument("--reasons", action="store_true", help="one script for each reason of a failure")
     parser.add_argument("--number", type=int, help="draw so many failures at random")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--programs", type=Path, metavar="FOLDER", help="write the programs and responses into a folder"
+    )
     parser.add_argument("--record", action="store_true", help="write the confirmed accusations to confirmed.json")
     options = parser.parse_args()
     counts = dict.fromkeys(("confirmed", "not confirmed", "not installed"), 0)
     confirmed: list[Accusation] = []
-    for accusation in selected(options):
+    chosen = selected(options)
+    if options.programs:
+        write_programs(chosen, options.programs)
+    for accusation in chosen:
         word, printed = outcome(accusation)
         counts[word] += 1
         confirmed += [accusation] * (word == "confirmed")
