@@ -7,6 +7,7 @@
     index.html              the page; ``--render`` writes it and the files below from the results, without a run
     README.md               the same in Markdown
     badge.svg, badge.json   the result of this project's own normalizer
+    badges/NAME.svg         the result of an implementation, for its maintainer to embed
     history/NAME.json       a library over its versions, as toolparity history NAME --json writes it; it is only read
 
 The headline is also written into the README of the project. The same results give the same bytes: durations are left
@@ -58,6 +59,8 @@ RESULTS = "results.json.gz"
 SUMMARY = "summary.json"
 #: The folder of the histories of libraries, beside the results.
 HISTORY = "history"
+#: The folder of the badges of implementations.
+BADGES = "badges"
 
 #: The lines of the project's README between which the headline is.
 _MARKERS = (f"<!-- headline: {COMMAND} -->", "<!-- end of headline -->")
@@ -146,14 +149,8 @@ def files(result: Run, histories: Sequence[LibraryHistory] = ()) -> dict[str, by
     nothing about a library.
     """
     report = Report(result, histories=histories, reproductions=reproductions(result))
-    own = Report(
-        replace(
-            result,
-            subjects=[item for item in result.subjects if item.name == OWN],
-            results=[item for item in result.results if item.subject == OWN],
-            kills=[],
-        )
-    )
+    own = _report_of(result, OWN)
+    implementations = [item.name for item in result.subjects if item.role == "implementation"]
     return {
         RESULTS: packed(result),
         SUMMARY: json.format(json.encode(summary_of(result)), indent=1) + b"\n",
@@ -161,7 +158,15 @@ def files(result: Run, histories: Sequence[LibraryHistory] = ()) -> dict[str, by
         "README.md": (_HEAD + _missing_libraries(result)).encode() + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
         "badge.json": formats.render("endpoint", own),
+        **{f"{BADGES}/{name}.svg": formats.render("badge", _report_of(result, name)) for name in implementations},
     }
+
+
+def _report_of(result: Run, name: str) -> Report:
+    """Return the report of one subject."""
+    subjects = [item for item in result.subjects if item.name == name]
+    results_of_it = [item for item in result.results if item.subject == name]
+    return Report(replace(result, subjects=subjects, results=results_of_it, kills=[]))
 
 
 def _missing_libraries(result: Run) -> str:
@@ -187,7 +192,7 @@ def summary(folder: Path = FOLDER) -> Summary:
 
 def publish(result: Run, folder: Path = FOLDER) -> None:
     """Write the publication of a run, with the histories that the folder has."""
-    folder.mkdir(exist_ok=True)
+    (folder / BADGES).mkdir(parents=True, exist_ok=True)
     histories = [load_history(path) for path in sorted((folder / HISTORY).glob("*.json"))]
     for name, content in files(result, histories).items():
         (folder / name).write_bytes(content)

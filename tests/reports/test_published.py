@@ -52,7 +52,7 @@ def made() -> Run:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 NAMES_OF_FILES = {RESULTS, SUMMARY, "index.html", "README.md", "badge.svg", "badge.json"}
@@ -75,6 +75,8 @@ def test_a_publication_has_the_subjects_the_kill_matrix_and_the_badge_of_the_nor
     publish.publish(replace(made, date="2025-12-01T00:00:00+00:00", results=made.results[1:]), tmp_path)
     publish.publish(made, tmp_path)
     assert set(content(tmp_path)) == NAMES_OF_FILES
+    implementations = [item.name for item in made.subjects if item.role == "implementation"]
+    assert sorted(path.stem for path in (tmp_path / publish.BADGES).iterdir()) == sorted(implementations)
     read = load(tmp_path / RESULTS)
     assert read == made
     assert [one.name for one in read.subjects] == [*NAMES]
