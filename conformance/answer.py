@@ -3,7 +3,7 @@
 A subject returns the canonical form (``{"response", "selection", "findings", "log"}``, as `toolparity normalize` writes
 it), or a brief form with at least ``{"calls": [{"name", "arguments"}]}``: the calls that it would execute, in order.
 An agent returns ``{"runs": [{"name", "arguments"}]}``, the tools that it ran, ``rejected``, the calls that it returns
-to its caller without running them, and ``error`` if it failed.
+to its caller without running them, ``complete`` false if it shows that a response broke, and ``error`` if it failed.
 Members that it leaves out are None here. If the subject's claims promise such a member, leaving it out is a failure.
 A response that is outside the documented scope of the subject gets ``{"unsupported": "reason"}``.
 """
@@ -206,6 +206,7 @@ def _agent_form(answer: dict[str, Any]) -> SubjectAnswer:
         raise InvalidAnswer(f"rejected must be list: {rejected!r:.80}", hint=_FORM)
     return SubjectAnswer(
         runs=_calls(answer["runs"]),
+        complete=False if answer.get("complete") is False else None,
         rejected=None if rejected is None else _calls(rejected),
         error=None if error is None else str(error),
     )

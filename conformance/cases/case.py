@@ -36,7 +36,8 @@ class CaseRound(Struct, frozen=True):
     """One response of the provider, the expected result, and the subject's answer.
 
     ``following``: the request that was recorded after the response. It is None after the last response. ``sent``: the
-    requests that an agent itself sent after the response, as JSON, or those of a gateway for this response.
+    requests that an agent itself sent after the response, as JSON, or those of a gateway for this response. ``first``:
+    the request to which an agent got the response.
     """
 
     number: int
@@ -45,6 +46,7 @@ class CaseRound(Struct, frozen=True):
     answer: SubjectAnswer
     following: Any = None
     sent: list[Any] = []
+    first: Any = None
 
     @property
     def selection(self) -> ExpectedSelection:

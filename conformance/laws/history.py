@@ -84,7 +84,7 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
         reason = "the request does not have the container of the response"
         yield Failure(round.number, reason, container, body.get("container"), effect="altered")
     items = conversation(body)[1]
-    if not json_equal(_shape(earlier), _shape(items[: len(earlier)])):
+    if not json_equal(shape(earlier), shape(items[: len(earlier)])):
         reason = "the request changes the conversation before the response"
         yield Failure(round.number, reason, earlier, items[: len(earlier)], effect="altered")
         return
@@ -100,7 +100,7 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
             yield Failure(round.number, reason, values, got.get(name), effect=effect)
 
 
-def _shape(items: list[Any]) -> list[Any]:
+def shape(items: list[Any]) -> list[Any]:
     """Return the items with each text as a list of parts without a type, because all these forms mean the same.
 
     So does a step of the user, and a text that is the whole input.

@@ -24,6 +24,7 @@ from ..oracle.settings import tools
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
 from .matching import call_list, is_same_call, match_calls, texts_in
+from .rounds import asked_again, continuation_failures, shows_the_break
 
 
 def _refused(round: CaseRound) -> bool:
@@ -73,6 +74,7 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
     """
     for round in evidence.rounds:
         wanted, answer, number = round.expected.calls, round.answer, round.number
+        yield from asked_again(round)
         if _refused(round):
             if not _may_refuse(round):
                 reason = f"the agent refused the response: {answer.error}"
@@ -198,18 +200,25 @@ def arguments(evidence: Evidence) -> Iterator[Failure]:
                 yield Failure(round.number, reason, str(call), str(run), effect="altered")
 
 
+#: What shows the caller of an agent that a response broke or failed.
+_SIGNS = "an error, complete: false, or rejected calls"
+
+
 def _forbids_runs(round: CaseRound) -> bool:
     return not round.expected.complete or round.expected.failed or bool(round.selection.rejected)
 
 
 @agent_law("incomplete", applies=lambda evidence: any(map(_forbids_runs, evidence.rounds)))
 def incomplete(evidence: Evidence) -> Iterator[Failure]:
-    """Check that nothing of a broken, failed, refused or filtered response ran, and no call that was cut."""
+    """Check that nothing of a broken, failed, refused or filtered response ran, and no call that was cut.
+
+    The caller of the agent must be able to see that a response broke or failed.
+    """
     for round in filter(_forbids_runs, evidence.rounds):
         expected, runs = round.expected, round.answer.acted
+        state = "failed" if expected.failed else f"ended with {expected.stop}" if expected.complete else "broke"
         if not expected.complete or expected.failed or expected.stop in _FORBIDDING:
             wrong = list(map(str, runs))
-            state = "failed" if expected.failed else f"ended with {expected.stop}" if expected.complete else "broke"
             reason = f"{call_list(runs)} ran, but the response {state}"
         else:
             indexes = _matched_runs(round)
@@ -222,6 +231,9 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
             reason = f"{' '.join(wrong)} ran"
         if wrong:
             yield Failure(round.number, reason, "nothing of it runs", call_list(runs), effect="executed")
+        elif (expected.failed or not expected.complete) and not shows_the_break(round):
+            reason = f"the response {state}, but nothing that the agent returned shows it"
+            yield Failure(round.number, reason, _SIGNS, "nothing", effect="misreported")
 
 
 #: Names that all providers accept. Others have another name in a request.
@@ -274,6 +286,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
         yield from _misplaced_results(round)
         if not any(oracle(wire).texts(body, "user")):
             yield Failure(number, "the user's message is missing in the next request", effect="lost")
+        yield from continuation_failures(round)
         if len(round.sent) > 1 and runs:
             reason = f"the agent sent {len(round.sent)} requests, although the answer to the first one has no calls"
             yield Failure(number, reason, effect="duplicated")

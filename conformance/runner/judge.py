@@ -239,7 +239,8 @@ class Judge:
             raise UnstableAnswer("the agent is unstable: it ran different tools for the same bytes")
         if answers[-1].unsupported:
             raise OutOfScope(answers[-1].unsupported)
-        return replace(round, exchange=exchange, answer=answers[-1], sent=sent)
+        first = getattr(self.subject, "first", None)
+        return replace(round, exchange=exchange, answer=answers[-1], sent=sent, first=first)
 
     def _next_request(self, follow_up: FollowUp) -> Any:
         key = id(follow_up.exchange), follow_up.to, follow_up.provider

@@ -21,7 +21,7 @@ SETTLE = 0.5
 class HttpClientSubject:
     """Wraps a subject whose ``input`` is "base_url", so that the judge can feed it like any other.
 
-    ``sent``: the requests that followed the first one in the last `read`, as JSON.
+    ``first``: the first request in the last `read`, as JSON. ``sent``: the requests that followed it.
     """
 
     def __init__(self, subject: Any) -> None:
@@ -33,6 +33,7 @@ class HttpClientSubject:
         self.wires: frozenset[str] | None = subject.wires
         self.providers: frozenset[str] | None = getattr(subject, "providers", None)
         self.stop_words: str | None = getattr(subject, "stop_words", None)
+        self.first: Any = None
         self.sent: list[Any] = []
 
     def read(self, exchange: SubjectExchange) -> Any:
@@ -55,7 +56,7 @@ class HttpClientSubject:
             if "runs" in self.claims:
                 _settle(threads)
                 answer = _with_runs(answer, exchange)
-        self.sent = pending.later
+        self.first, self.sent = pending.first, pending.later
         if isinstance(answer, dict) and "unsupported" in answer:
             return answer  # it need not fetch a response that it does not support
         if not pending.served:

@@ -55,8 +55,8 @@ class PendingResponse:
     """One response to fetch.
 
     ``served``: how often it was sent. ``refused``: why requests were refused. ``overrun``: there were more than
-    `MOST_REQUESTS` requests. ``later``: the requests after the first one, as JSON. ``tools_url``: the address of the
-    tools.
+    `MOST_REQUESTS` requests. ``first``: the first request, as JSON. ``later``: the requests after it. ``tools_url``:
+    the address of the tools.
     """
 
     def __init__(self, token: str, exchange: SubjectExchange, http_url: str) -> None:
@@ -66,6 +66,7 @@ class PendingResponse:
         self.served = 0
         self.refused: list[str] = []
         self.overrun = False
+        self.first: Any = None
         self.later: list[Any] = []
 
     @property
@@ -76,7 +77,9 @@ class PendingResponse:
     def serve(self, request: Any) -> SubjectExchange:
         """Return the exchange to send for a request. An agent gets the final response for each later request."""
         self.served += 1
-        if self.served > 1:
+        if self.served == 1:
+            self.first = request
+        else:
             self.later.append(request)
             if self.exchange.final:
                 return replace(self.exchange, pieces=self.exchange.final, status=200)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.normalizer.decoder import normalize
-from toolparity.turns import Tool, Turn
+from toolparity.turns import Outcome, Tool, Turn
 from toolparity.turns.clients import client
 from toolparity.turns.clients.xai_grpc import Client as XaiClient
 from toolparity.turns.request import opening
@@ -27,6 +27,8 @@ _SDKS: dict[str, Callable[..., Any]] = {
     "openai.responses": openai.AsyncOpenAI,
     "anthropic.messages": anthropic.AsyncAnthropic,
 }
+#: The ends of a turn that are not errors: it waits for a decision, too.
+_ENDED = (None, "natural_completion", "refused", "max_rounds_reached")
 
 
 class TurnsAgent:
@@ -47,10 +49,11 @@ class TurnsAgent:
         log = logging.getLogger("toolparity")
         disabled, log.disabled = log.disabled, True  # the warnings about dropped calls are not judged here
         try:
-            self._runner.run(self._run(exchange))
+            outcome = self._runner.run(self._run(exchange))
         finally:
             log.disabled = disabled
-        return {}
+        ended = outcome.termination in _ENDED
+        return {} if ended else {"error": outcome.error.message if outcome.error else str(outcome.termination)}
 
     def close(self) -> None:
         """Close the connections and the event loop."""
@@ -58,13 +61,13 @@ class TurnsAgent:
             self._runner.run(sdk.close())
         self._runner.close()
 
-    async def _run(self, exchange: SubjectExchange) -> None:
+    async def _run(self, exchange: SubjectExchange) -> Outcome:
         async with self._provider(exchange) as provider:
             request = opening("Hello", provider)
             if exchange.wire != "xai.grpc":  # there, another method streams
                 request = replace(request, params={**request.params, "stream": exchange.stream})
             tools = [_tool(tool) for tool in exchange.tools]
-            await Turn(provider, tools, policy=exchange.policy, limit=exchange.limit, backoff=None).run(request)
+            return await Turn(provider, tools, policy=exchange.policy, limit=exchange.limit, backoff=None).run(request)
 
     def _provider(self, exchange: SubjectExchange) -> Any:
         """Return a client with the address of the response."""

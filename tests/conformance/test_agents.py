@@ -20,6 +20,7 @@ import pytest
 from docs.generate import DATA
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
+from toolparity.conformance.known_bad.agents import ChatAgent, MessagesAgent, bad_agents
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SubjectExchange, subject
 from toolparity.conformance.subjects.http_client_subject import HttpClientSubject
@@ -59,7 +60,7 @@ class Agent:
         message, finish = self.ask(exchange, body)
         calls = message.get("tool_calls") or []
         if not calls or not self.accepts(finish):
-            return {}
+            return {"complete": finish is not None}
         results = [{"role": "tool", "tool_call_id": id, "content": text} for id, text in self.results(calls)]
         if results:
             self.ask(exchange, {**body, "messages": [*body["messages"], message, *results]})
@@ -129,7 +130,8 @@ class Responses(Agent):
                 results.append({"type": "function_call_output", "call_id": item["call_id"], "output": text})
             elif item["type"] in self.kinds:
                 runs.append({"name": item["type"].removesuffix("_call"), "arguments": {}})
-        self.post(url, {"model": "m", "input": [*asked, *map(self.sent_back, output), *results], "stream": stream})
+        if results or runs:
+            self.post(url, {"model": "m", "input": [*asked, *map(self.sent_back, output), *results], "stream": stream})
         return {"runs": runs}
 
     def items(self, text: str, *, stream: bool) -> Calls:
@@ -255,7 +257,7 @@ def verdicts(agent: Any, case: Case) -> dict[str, Verdict]:
         (OverHttp(), (PARALLEL, BROKEN)),
         (changed(results=refuse_unknown), (UNDECLARED,)),
         (changed(accepts=refuse_unfinished), (PARALLEL, CUT, BROKEN, FILTERED)),
-        (changed(ask=send_null), (PARALLEL._replace(surface="xai.chat"),)),
+        (changed(ask=send_null), (Case("limit-four", "xai.chat", "plain", "all"),)),
         (Responses(), (ROTATES, SEARCH)),
     ],
 )
@@ -315,6 +317,15 @@ FAULTS = [
 def test_each_fault_fails_its_law(case: Case, law: str, effect: str, agent: Agent) -> None:
     verdict = verdicts(agent, case)[law]
     assert (verdict.outcome, verdict.effect) == ("fail", effect)
+
+
+def test_each_known_bad_agent_fails_its_law_and_the_correct_ones_none() -> None:
+    assert len(bad_agents()) > 30
+    for name, (case, law, make) in bad_agents().items():
+        assert verdicts(make(), case)[law].outcome == "fail", name
+    for case in {bad.case for bad in bad_agents().values()}:
+        agent = ChatAgent() if case.surface == "openai.chat" else MessagesAgent()
+        assert not [one for one in verdicts(agent, case).values() if one.outcome == "fail"], case
 
 
 def test_a_refusal_is_one_failure_unless_nothing_of_the_response_may_run() -> None:

@@ -30,8 +30,9 @@ class Function(NamedTuple):
 
 
 #: Lets the library answer a response: it gets the question, and the functions to declare. It returns the calls that the
-#: library returns to its caller without running them, if it has a member for them.
-Act = Callable[[dict[str, Any], list[Function]], Coroutine[Any, Any, list[dict[str, Any]] | None]]
+#: library returns to its caller without running them, if it has a member for them, and whether its last message has a
+#: stop reason, if it has a member for that: a message without one shows that a stream broke.
+Act = Callable[[dict[str, Any], list[Function]], Coroutine[Any, Any, tuple[list[dict[str, Any]] | None, bool] | None]]
 
 
 def serve(name: str, distribution: str, wires: list[str], act: Act, *, providers: list[str] | None = None) -> None:
@@ -58,7 +59,8 @@ async def _answer(ask: dict[str, Any], act: Act) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"runs": runs}
     try:
-        answer["rejected"] = await act(ask, [_function(definition, runs) for definition in ask.get("functions") or ()])
+        shown = await act(ask, [_function(definition, runs) for definition in ask.get("functions") or ()])
+        answer["rejected"], answer["complete"] = shown or (None, None)
     except OutOfScope as scope:
         return {"unsupported": str(scope)}
     except (Exception, asyncio.CancelledError) as error:

@@ -37,8 +37,11 @@ def tool(function: Function) -> Any:
     )
 
 
-async def act(ask: dict[str, Any], functions: list[Function]) -> list[dict[str, Any]]:
-    """Run an agent until its last message. Return that message's invalid calls, which the library does not run."""
+async def act(ask: dict[str, Any], functions: list[Function]) -> tuple[list[dict[str, Any]], bool]:
+    """Run an agent until its last message.
+
+    Return that message's invalid calls, which the library does not run, and whether its metadata have a stop reason.
+    """
     agent = create_agent(model(ask), [tool(function) for function in functions])
     question = {"messages": [{"role": "user", "content": "Hello"}]}
     state: Any = None
@@ -47,8 +50,10 @@ async def act(ask: dict[str, Any], functions: list[Function]) -> list[dict[str, 
             state = value if mode == "values" else state
     else:
         state = await agent.ainvoke(question)
-    invalid = state["messages"][-1].invalid_tool_calls
-    return [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in invalid]
+    last = state["messages"][-1]
+    ended = any(last.response_metadata.get(name) for name in ("finish_reason", "stop_reason", "status"))
+    invalid = last.invalid_tool_calls
+    return [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in invalid], ended
 
 
 serve(

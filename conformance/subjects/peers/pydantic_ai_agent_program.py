@@ -59,12 +59,13 @@ async def drain(context: Any, events: AsyncIterable[Any]) -> None:
         pass
 
 
-async def act(ask: dict[str, Any], functions: list[Function]) -> None:
-    """Run an agent until its final output."""
+async def act(ask: dict[str, Any], functions: list[Function]) -> tuple[None, bool]:
+    """Run an agent until its final output. Return whether its last message has a finish reason."""
     agent: Agent[None, str] = Agent(
         model(ask["wire"], ask["base_url"]), tools=[tool(function) for function in functions]
     )
-    await agent.run("Hello", event_stream_handler=drain if ask["stream"] else None)
+    result = await agent.run("Hello", event_stream_handler=drain if ask["stream"] else None)
+    return None, getattr(result.all_messages()[-1], "finish_reason", None) is not None
 
 
 serve(

@@ -36,7 +36,7 @@ function tools(functions, runs) {
   return made;
 }
 
-/** Runs an agent to its end. Returns the content of its last step. An error in a stream, which is a part, is raised. */
+/** Runs an agent to its end. Returns its result. An error in a stream, which is a part, is raised. */
 async function act(ask, runs) {
   const options = {
     model: model(ask),
@@ -45,14 +45,14 @@ async function act(ask, runs) {
     stopWhen: stepCountIs(STEPS),
     maxRetries: 0,
   };
-  if (!ask.stream) return (await generateText(options)).content;
+  if (!ask.stream) return generateText(options);
   let failure;
   const result = streamText({ ...options, onError() {} });
   for await (const part of result.stream) {
     if (part.type === "error") failure ??= part.error;
   }
   if (failure) throw failure instanceof Error ? failure : new Error(JSON.stringify(failure));
-  return result.content;
+  return result;
 }
 
 /** The calls that the caller gets without a result: the library did not run them. */
@@ -70,7 +70,10 @@ async function read(ask) {
   const runs = [];
   const answer = { runs };
   try {
-    answer.rejected = notRun(await act(ask, runs));
+    const result = await act(ask, runs);
+    answer.rejected = notRun(await result.content);
+    const reason = await result.finishReason; // "other" is also a missing reason
+    answer.complete = reason !== "interrupted" && (reason !== "other" || Boolean(await result.rawFinishReason));
   } catch (error) {
     answer.error = `${error?.name}: ${error?.message}`.slice(0, 2000);
   }
