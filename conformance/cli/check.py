@@ -98,7 +98,8 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     "--exhaustive",
     is_flag=True,
     help="Hand each conversation over to every other wire, and split long streams byte by byte at both ends, too. "
-    "Without it, the cases take turns, and together cover every pair of wires.",
+    "Without it, the cases take turns, and together cover every pair of wires. With --kill: also run the tables of "
+    "mistakes and the faulty gateways, for some ten minutes.",
 )
 @options.jobs
 @click.option(
@@ -171,10 +172,8 @@ def command(
     if not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    if kills and exhaustive:
-        raise click.UsageError("--exhaustive is not for --kill: each bench has the cases that it needs")
     if kills:
-        _kill(ctx, case_filter, jobs or 0, state, outputs)
+        _kill(ctx, case_filter, jobs or 0, exhaustive, state, outputs)
         return
     if state is not None:
         raise click.UsageError("--resume needs --kill")
@@ -252,14 +251,22 @@ def _code(run: results.Run, failing: Sequence[results.Outcome], *, regressed: bo
     return exits.ALL_WELL if run.count(*results.KEPT, *results.BROKEN) else exits.NOTHING_RAN
 
 
-def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, state: Path | None, outputs: dict[str, Path]) -> None:
+def _kill(
+    ctx: click.Context,
+    case_filter: CaseFilter,
+    jobs: int,
+    exhaustive: bool,
+    state: Path | None,
+    outputs: dict[str, Path],
+) -> None:
     from ..gateway.known_bad import known_gateways, with_kills  # servers and clients, which no other run needs
 
     # Each gateway has its own cases, so that a filter leaves out all of them.
-    gateways = [gateway for gateway in known_gateways().values() if gateway.law] if case_filter == CaseFilter() else []
-    total = len(known_bad()) + len(survival.tasks()) + len(gateways)
+    with_gateways = exhaustive and case_filter == CaseFilter()
+    gateways = [gateway for gateway in known_gateways().values() if gateway.law] if with_gateways else []
+    total = len(known_bad()) + len(survival.tasks(tables=exhaustive)) + len(gateways)
     with ProgressBar(total, "killing") as progress:
-        run = kill.run(case_filter, jobs=jobs, state=state, on_progress=progress.advance)
+        run = kill.run(case_filter, jobs=jobs, tables=exhaustive, state=state, on_progress=progress.advance)
         report = Report(with_kills(run, progress.advance) if gateways else run)
     generated = report.run.generated
     alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale or generated.gaps))

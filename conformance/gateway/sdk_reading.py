@@ -140,7 +140,8 @@ def _chat_rule(exchange: SubjectExchange) -> dict[str, Any]:
             function = part.get("function") or {}
             for member, more in (("id", part.get("id")), *function.items()):
                 if more:
-                    call["arguments_text" if member == "arguments" else member] += more
+                    key = "arguments_text" if member == "arguments" else member
+                    call[key] = (call[key] or "") + more
     return {"calls": list(calls.values()), "text": text}
 
 

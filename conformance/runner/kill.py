@@ -29,14 +29,15 @@ def run(
     case_filter: CaseFilter,
     *,
     jobs: int = 0,
+    tables: bool = False,
     state: Path | None = None,
     on_progress: Callable[[int], None] = lambda subjects: None,
 ) -> results.Run:
     """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
-    ``state``: a file that keeps the results of what is done; a run that finds some there resumes. ``on_progress`` is
-    called with 1 for each finished subject, and for each of the tasks of `survival`. Raises ToolparityError if a worker
-    dies or the state is of another run.
+    ``tables``: also run the subjects of the tables of mistakes. ``state``: a file that keeps the results of what is
+    done; a run that finds some there resumes. ``on_progress`` is called with 1 for each finished subject, and for each
+    of the tasks of `survival`. Raises ToolparityError if a worker dies or the state is of another run.
     """
     started, date = time.monotonic(), suite.now()
     subjects, kept = known_bad(), KillState(state, case_filter)
@@ -60,7 +61,7 @@ def run(
         scenarios=[],
         results=[],
         kills=kills,
-        generated=survival.run(case_filter, jobs=jobs, kept=kept, on_progress=on_progress),
+        generated=survival.run(case_filter, jobs=jobs, tables=tables, kept=kept, on_progress=on_progress),
         seconds=round(time.monotonic() - started, 3),
     )
 

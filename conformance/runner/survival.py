@@ -56,10 +56,14 @@ class Task(NamedTuple):
         return f"{self.target.wire} {'own' if self.target.own else 'foreign'} {chosen}"
 
 
-def tasks(names: Iterable[str] | None = None) -> list[Task]:
-    """Return the tasks that run the named subjects, or all. The requests come first, because they take longest."""
+def tasks(names: Iterable[str] | None = None, *, tables: bool = False) -> list[Task]:
+    """Return the tasks that run the named subjects, or all. The requests come first, because they take longest.
+
+    ``tables``: whether all subjects include those of the tables of mistakes, of which most try many cases.
+    """
     wanted = None if names is None else frozenset(names)
-    chosen = [name for name in (*mistakes(), *inputs(), *mutants()) if wanted is None or name in wanted]
+    named = (*(mistakes() if tables or wanted is not None else ()), *inputs(), *mutants())
+    chosen = [name for name in named if wanted is None or name in wanted]
     # Neighbours in the list take equally long, so each chunk takes subjects from all over it.
     count = -(-len(chosen) // _CHUNK)
     others = wanted is None or len(wanted) > len(chosen)
@@ -103,10 +107,11 @@ def run(
     names: Iterable[str] | None = None,
     *,
     jobs: int = 0,
+    tables: bool = False,
     kept: KillState | None = None,
     on_progress: Callable[[int], None] = lambda tasks: None,
 ) -> results.GeneratedKills:
-    """Run the generated subjects, all or the named ones.
+    """Run the generated subjects, all or the named ones; with ``tables`` also those of the tables of mistakes.
 
     ``kept``: takes the result of each task, and has those of an earlier run. ``on_progress`` is called with 1 for each
     finished one of `tasks`. Raises ToolparityError if a worker dies.
@@ -114,7 +119,7 @@ def run(
     kept, jobs = kept or KillState(None, case_filter), jobs or cores()
     deaths: dict[str, list[Death]] = {}
     work: list[Task] = []
-    for task in tasks(names):
+    for task in tasks(names, tables=tables):
         found = kept.get(Deaths, task.name)
         deaths[task.name] = [] if found is None else found.deaths
         if found is None:

@@ -99,7 +99,7 @@ def test_a_library_that_is_not_installed_is_an_error_with_the_command_that_insta
     with pytest.raises(MissingExtra):
         subject("torn")
     unknown = run("subjects", "install", "nonsense")
-    assert (unknown.exit_code, "litellm" in unknown.output) == (2, True)
+    assert (unknown.exit_code, "any-llm" in unknown.output) == (2, True)
 
 
 @pytest.mark.thorough

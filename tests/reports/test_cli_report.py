@@ -200,7 +200,7 @@ def test_check_prints_its_result_when_the_file_cannot_be_written() -> None:
     assert toolparity("check", *FEW, "--json", "no/such/folder.json").code == 2
     done = toolparity("check", *FEW, "--json", "/dev/full")
     assert (done.code, "/dev/full" in done.err) == (4, True)
-    assert done.out.splitlines()[-1].startswith("6 cases, 48 verdicts in ")
+    assert done.out.splitlines()[-1].startswith("6 cases, 54 verdicts in ")
 
 
 def test_the_kill_matrix_is_results_beside_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
