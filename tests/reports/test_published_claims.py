@@ -80,7 +80,7 @@ def test_the_suite_judges_the_calls_of_which_the_official_sdk_also_returns_the_o
 
 def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: Path) -> None:
     """The programs of the libraries share the rule; a call without its output, and an output without a call, stay."""
-    for name in ("program.py", "items.py", "scope.py", "stops.py"):
+    for name in ("program.py", "items.py", "items.json", "scope.py", "stops.py", "stops.json"):
         (tmp_path / name).write_text((HERE / name).read_text("utf-8"))
     items = [
         {"type": "function_call", "call_id": "a", "name": "ran", "arguments": "{}"},

@@ -94,7 +94,7 @@ export function responseAnswer(response) {
   return {
     calls,
     text: response.output_text,
-    stop: ended || status === "failed" ? stopOf(details?.reason ?? status, beside) : "unknown",
+    stop: ended || ["failed", "cancelled"].includes(status) ? stopOf(details?.reason ?? status, beside) : "unknown",
     complete: ended,
     usage: figures(response.usage, "input", "output"),
   };
