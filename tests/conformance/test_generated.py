@@ -270,7 +270,7 @@ def test_an_interrupted_run_resumes_where_it_ended(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(kill, "known_bad", lambda: two)
     monkeypatch.setattr(kill, "_count_failures", count)
-    monkeypatch.setattr(survival, "tasks", lambda names=None: [])
+    monkeypatch.setattr(survival, "tasks", lambda names=None, tables=False: [])
     with pytest.raises(KeyboardInterrupt):
         kill.run(FEW, jobs=1, state=state)
     finished: list[int] = []
