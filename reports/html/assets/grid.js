@@ -86,7 +86,7 @@ function makeHeatMaps() {
     table.querySelectorAll("td a").forEach((link, at) => (link.tabIndex = at ? -1 : 0));
     table.addEventListener("keydown", walkGrid);
   }
-  const table = document.querySelector(".verdict table.heat");
+  const table = document.querySelector("#subjects table.heat");
   for (const name of ["pointerover", "focusin"]) table?.addEventListener(name, showHint);
 }
 
