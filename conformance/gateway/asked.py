@@ -70,7 +70,12 @@ def altered_thinking(round: CaseRound) -> Iterator[Failure]:
     got = thoughts(round.following)
     for block in choices[0].blocks if choices else ():
         text = block.members.get("text")
-        if block.members["type"] == "reasoning" and block.members.get("signature") and text and text not in got:
+        if (
+            block.members["type"] == "reasoning"
+            and block.members.get("signature")
+            and text
+            and text not in "".join(got)
+        ):
             yield Failure(round.number, "the text of signed thinking is changed", text, got, effect="altered")
 
 

@@ -34,7 +34,11 @@ class Fault(NamedTuple):
 def faults_of(turn: Turn, exchange: SubjectExchange, expected: Expected, pair: Pair, number: int) -> Iterator[Fault]:
     """Yield each rule that a gateway broke in one request and reply. ``number``: the round."""
     if turn.reply.status:
-        for reason, wanted, got in [*_status(turn), *_form(turn, expected), *_end(turn, exchange, expected, pair)]:
+        for reason, wanted, got in [
+            *_status(turn),
+            *_form(turn, expected, pair),
+            *_end(turn, exchange, expected, pair),
+        ]:
             yield Fault("incomplete", Failure(number, reason, wanted, got, effect="misreported"))
     if turn.served.hold is not None and turn.served.hold.buffered:
         reason = "the gateway buffers the stream: the client gets no content before the provider has sent all of it"
@@ -65,8 +69,10 @@ def _is_shorter(got: str | None, wanted: str) -> bool:
     return got is None or (got.isdigit() and int(got) < int(wanted))
 
 
-def _form(turn: Turn, expected: Expected) -> _Found:
-    """A client that asks for a stream gets events, and any other client gets JSON."""
+def _form(turn: Turn, expected: Expected, pair: Pair) -> _Found:
+    """A client that asks for a stream gets events, and any other client gets JSON, on wires that stream such events."""
+    if pair.client not in _ENDS:
+        return
     reply, kind = turn.reply, turn.reply.headers.get("content-type", "")
     streamed = turn.served.stream and reply.status < 400
     if (turn.served.status < 400) != (reply.status < 400):

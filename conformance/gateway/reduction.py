@@ -218,13 +218,13 @@ def _with_values(arguments: Any) -> Any:
 
 
 def reduced_usage(usage: Mapping[str, Any] | None, pair: Pair) -> dict[str, Any] | None:
-    """Return the token counts of a reply without details of 0.
+    """Return the token counts of a reply without details that are 0 or missing.
 
     OpenAI's wires state 0 where Anthropic's wire states no count, for instance for reasoning tokens.
     """
     if usage is None or pair.same:
         return None if usage is None else dict(usage)
-    return {name: count for name, count in usage.items() if count != 0 or name in _TOTALS}
+    return {name: count for name, count in usage.items() if count or name in _TOTALS}
 
 
 def _reduced_call(call: ExpectedCall, pair: Pair, *, stream: bool) -> ExpectedCall:

@@ -82,7 +82,9 @@ def thoughts(body: Json) -> list[str]:
             *(item.get("summary") or []),
             *(part for part in item.get("content") or [] if isinstance(part, dict)),
         ]
-        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
+        found += [
+            part.get(name) for part in parts for name in ("reasoning_content", "reasoning", "thinking", "tool_plan")
+        ]
         found += [part.get("text") for part in parts[1:] if item.get("type") in ("reasoning", "thought")]
         found += [part["text"] for part in item.get("parts") or [] if part.get("thought") is True]
         found += [part.get("reasoningContent", {}).get("reasoningText", {}).get("text") for part in parts]

@@ -20,7 +20,7 @@ from toolparity.normalizer.model import Choice, Response, Stop, Wire
 from toolparity.normalizer.requests import read_request, write_request
 
 _CLIENT: Wire = "openai.chat"
-_STOPS = {"tool_calls": "tool_calls", "max_tokens": "length", "content_filter": "content_filter"}
+_STOPS = {"tool_calls": "tool_calls", "max_tokens": "length", "content_filter": "content_filter", "error": "error"}
 #: Header fields that belong to one connection or to the size of a body.
 _OF_CONNECTIONS = ("host", "connection", "content-length", "transfer-encoding", "date", "server")
 _CHUNK = 1 << 16
