@@ -25,8 +25,7 @@ class ChatAgent:
     wires = frozenset(("openai.chat",))
     input = "base_url"
     path = "/chat/completions"
-    #: What a defect does to the second request, in place; whether errors are swallowed; requests after the last one.
-    second: Callable[[Json], Any] | None = None
+    #: Statuses of errors that are swallowed; whether broken streams are accepted; requests after the last one.
     swallows: tuple[int, ...] = ()
     accepts_breaks = False
     asks_again = False
@@ -46,12 +45,14 @@ class ChatAgent:
             tools = {tool.name: tool for tool in exchange.tools}
             results = [self.result(id, tools[name](arguments)) for id, name, arguments in self.calls(message)]
             asked = json.loads(json.dumps({**body, "messages": [*body["messages"], message, *self.grouped(results)]}))
-            if self.second is not None:
-                type(self).second(asked)  # type: ignore[misc]
+            self.second(asked)
             self.send(exchange, asked)
         elif self.asks_again:
             self.send(exchange, body)
         return {}
+
+    def second(self, body: Json) -> None:
+        """Change the second request, as a defect does."""
 
     def opening(self, exchange: SubjectExchange) -> Json:
         """Return the first request."""
@@ -175,6 +176,8 @@ _SECOND: dict[str, tuple[Case, Callable[[Json], Any]]] = {
     "form-required": (_THREE, lambda body: body.update(response_format={"type": "json_object"})),
     "words-put-in": (_THREE, lambda body: body["messages"].append({"role": "user", "content": "More."})),
     "text-beside-calls-lost": (_TEXT, lambda body: _of(body, "assistant")[0].update(content=None)),
+    "message-twice": (_THREE, lambda body: body["messages"].insert(2, body["messages"][2])),
+    "results-as-words": (_THREE, lambda body: [one.update(role="user") for one in _of(body, "tool")]),
     "second-result-lost": (_THREE, lambda body: body["messages"].remove(_of(body, "tool")[1])),
     "results-before-calls": (_THREE, lambda body: body["messages"].append(body["messages"].pop(2))),
     "result-of-another-id": (_THREE, lambda body: _of(body, "tool")[0].update(tool_call_id="call_other")),
@@ -204,12 +207,16 @@ _OTHER: dict[str, tuple[Case, str, Json]] = {
 }
 
 
+def _method(second: Callable[[Json], Any]) -> Callable[[ChatAgent, Json], None]:
+    return lambda agent, body: second(body)
+
+
 def bad_agents() -> dict[str, BadAgent]:
     """Return all known-bad agents by name."""
     found: dict[str, BadAgent] = {}
     for name, (case, second) in _SECOND.items():
         base = ChatAgent if case.surface == "openai.chat" else MessagesAgent
-        found[name] = BadAgent(case, "answered", type("BadAgent", (base,), {"second": second}))
+        found[name] = BadAgent(case, "answered", type("BadAgent", (base,), {"second": _method(second)}))
     for name, (case, law, members) in _OTHER.items():
         base = ChatAgent if case.surface == "openai.chat" else MessagesAgent
         found[name] = BadAgent(case, law, type("BadAgent", (base,), members))

@@ -14,14 +14,14 @@ from .mutate import by_messages, defect
 @defect("answered", "request")
 def one_answer_is_missing(body: Any, follow_up: FollowUp) -> Any:
     """Sends only the first result."""
-    _drop_answers(body, keep=1)
+    drop_answers(body, keep=1)
     return body
 
 
 @defect("answered", "request")
 def answers_forgotten(body: Any, follow_up: FollowUp) -> Any:
     """Sends the calls without results."""
-    _drop_answers(body, keep=0)
+    drop_answers(body, keep=0)
     return body
 
 
@@ -233,7 +233,7 @@ def results_for_ollama_without_names(body: Any, follow_up: FollowUp) -> Any:
 def foreign_answers_lost(body: Any, follow_up: FollowUp) -> Any:
     """Loses the results on the way to another provider."""
     if follow_up.to != follow_up.exchange.wire:
-        _drop_answers(body, keep=0)
+        drop_answers(body, keep=0)
     return body
 
 
@@ -256,7 +256,7 @@ def _last_answers(body: Any, follow_up: FollowUp) -> list[tuple[dict[str, Any], 
 def dropped_calls_go_unanswered(body: Any, follow_up: FollowUp) -> Any:
     """Sends no result for the calls that the policy first drops."""
     if _runs_some(follow_up, "first"):
-        _drop_answers(body, keep=1)
+        drop_answers(body, keep=1)
     return body
 
 
@@ -290,7 +290,7 @@ def drops_are_successes(body: Any, follow_up: FollowUp) -> Any:
 def a_batch_is_one_result(body: Any, follow_up: FollowUp) -> Any:
     """Sends the results of a batch as one, at its first call."""
     if _runs_some(follow_up, "batch"):
-        _drop_answers(body, keep=1)
+        drop_answers(body, keep=1)
     return body
 
 
@@ -329,7 +329,7 @@ def words_beside_a_batch_lost(body: Any, follow_up: FollowUp) -> Any:
 def foreign_drops_go_unanswered(body: Any, follow_up: FollowUp) -> Any:
     """Hands calls that the policy first drops over to another provider without results."""
     if follow_up.to != follow_up.exchange.wire and _runs_some(follow_up, "first"):
-        _drop_answers(body, keep=1)
+        drop_answers(body, keep=1)
     return body
 
 
@@ -389,7 +389,7 @@ def _is_answer(item: Any) -> bool:
     )
 
 
-def _drop_answers(body: Any, keep: int) -> None:
+def drop_answers(body: Any, keep: int) -> None:
     for key in ("messages", "input"):
         items = body.get(key)
         if not isinstance(items, list):

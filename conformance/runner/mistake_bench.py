@@ -45,11 +45,11 @@ class _Reader(Reference):
 
 
 def _acts(agent: Agent, cached: CachedCase) -> str:
-    """Return what an agent does in a case, as text: its runs, its error and its requests."""
+    """Return what an agent does in a case, as text: its runs and its error."""
     done: list[Any] = []
     for round in cached.rounds:
         tools = offered_tools(round.exchange.request, round.expected)
-        done += [agent.read(replace(round.exchange, tools=tools)), agent.sent]
+        done.append(agent.read(replace(round.exchange, tools=tools)))
     return repr(done)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...subjects import FollowUp, SubjectExchange
 from ..mutate import CanonicalForm, blocks, calls, remove
-from ..requests import _drop_answers
+from ..requests import drop_answers
 
 Refs = list[dict[str, Any]]
 Change = Callable[[CanonicalForm, SubjectExchange], None]
@@ -44,7 +46,7 @@ def _first_of_each_tool(form: CanonicalForm, exchange: SubjectExchange) -> None:
     for ref in list(form["selection"]["dropped"]):
         if ref["name"] not in names and ref["choice"] == form["selection"]["choice"]:
             names.add(ref["name"])
-            _moved(form, "dropped", "kept", lambda one, ref=ref: one is ref)  # type: ignore[misc]
+            _moved(form, "dropped", "kept", partial(operator.is_, ref))
 
 
 @_under("first")
@@ -96,7 +98,7 @@ def _batch_without_repetitions(form: CanonicalForm, exchange: SubjectExchange) -
         call = blocks(form)[ref["block"]]
         key = f"{call['name']} {call['arguments_text']}"
         if key in seen:
-            _moved(form, "kept", "dropped", lambda one, ref=ref: one is ref)  # type: ignore[misc]
+            _moved(form, "kept", "dropped", partial(operator.is_, ref))
         seen.add(key)
 
 
@@ -148,7 +150,7 @@ def _limit_counts_from_the_end(form: CanonicalForm, exchange: SubjectExchange) -
 def _limit_counts_broken_calls(form: CanonicalForm, exchange: SubjectExchange) -> None:
     selection = form["selection"]
     for ref in selection["kept"][(exchange.limit or 0) - len(selection["rejected"]) :] if selection["rejected"] else ():
-        _moved(form, "kept", "dropped", lambda one, ref=ref: one is ref)  # type: ignore[misc]
+        _moved(form, "kept", "dropped", partial(operator.is_, ref))
 
 
 @_under("first")
@@ -245,12 +247,12 @@ def _request(change: Callable[[Any, FollowUp], Any], *policies: str) -> Callable
 
 
 def _unanswered(body: Any, follow_up: FollowUp) -> None:
-    _drop_answers(body, keep=1)
+    drop_answers(body, keep=1)
 
 
 def _calls_removed(body: Any, follow_up: FollowUp) -> None:
     """Send the first call and its result only."""
-    _drop_answers(body, keep=1)
+    drop_answers(body, keep=1)
     for message in [*(body.get("messages") or ()), *(body.get("contents") or ())]:
         if isinstance(message.get("tool_calls"), list):
             message["tool_calls"] = message["tool_calls"][:1]

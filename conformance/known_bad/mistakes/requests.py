@@ -347,21 +347,9 @@ _SERVER_PARTS: tuple[str, ...] = (
     "mcp_tool_use",
 )
 _SERVER_PARTS += ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
-_IMAGES = ("image", "image_url", "input_image", "inlineData", "images")
-_FILES = _parts("file", "input_file", "document", keys=("fileData", "document", "file"))
-#: Made on both ways.
+#: Made on both ways. `known_bad.stated` has those that lose one of the settings or media that scenarios state.
 BOTH: dict[str, Request] = {
-    "loses images of the user": _all(_parts(*_IMAGES, keys=_IMAGES), _gone("images")),
-    "loses documents of the user": _FILES,
     "loses audio of the user": _parts("input_audio", "audio", keys=("audio",)),
-    "loses the stop words": _top("stop", "stop_sequences", "stopSequences"),
-    "loses the temperature": _top("temperature"),
-    "loses top_p": _top("top_p", "topP", "p"),
-    "loses the seed": _top("seed"),
-    "loses the schema of the answer": _top(
-        "response_format", "format", "responseSchema", "responseJsonSchema", "responseMimeType", "output_config"
-    ),
-    "loses the tool choice": _gone("tool_choice", "toolChoice", "functionCallingConfig"),
     "loses the setting for parallel calls": _gone("parallel_tool_calls", "disable_parallel_tool_use"),
     "loses the system message": _system_lost,
     "loses all system messages but the first": _first_system,
@@ -382,24 +370,9 @@ BOTH: dict[str, Request] = {
 }
 #: Made on the way back to the wire of the response.
 OWN: dict[str, Request] = {
-    "loses cache marks": _gone("cache_control", "cachePoint"),
-    "loses metadata": _top("metadata", "user", "safety_identifier", "prompt_cache_key", "requestMetadata", "labels"),
-    "loses the settings of reasoning": _top(
-        "thinking",
-        "reasoning",
-        "reasoning_effort",
-        "thinkingConfig",
-        "thinking_level",
-        "think",
-        "additionalModelRequestFields",
-    ),
-    "loses the limit of tokens": _top(
-        "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict"
-    ),
     "loses safety settings and guardrails": _top("safetySettings", "guardrailConfig", "safety_mode"),
     "loses the cached content of Gemini": _top("cachedContent"),
     "loses the options of Ollama": _top("options", "keep_alive"),
-    "loses the service tier": _top("service_tier", "serviceTier"),
     "loses whether the provider stores the answer": _top("store", "include", "store_messages", "use_encrypted_content"),
     "loses the settings of a search": _top("search_parameters", "web_search_options", "documents", "citation_options"),
     "loses the settings of log probabilities": _top("logprobs", "top_logprobs", "logit_bias"),
@@ -429,7 +402,4 @@ OWN: dict[str, Request] = {
 FOREIGN: dict[str, Request] = {
     "sends reasoning as text": _thinks_aloud,
     "sends calls as functions.NAME": _names(lambda name: "functions." + name),
-    "loses the limit of tokens": _top(
-        "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict"
-    ),
 }
