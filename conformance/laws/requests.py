@@ -278,13 +278,13 @@ def wrongly_answered(round: CaseRound, body: Any, wire: str) -> Iterator[Failure
     if not selection.dropped:
         return
     results = [item for item in items if item.kind == "result"]
-    told = {_result(round, index) for index in selection.kept} - {""}
+    kept = {_result(round, index) for index in selection.kept} - {""}
     for index, call in _sent_calls(round, body, wire):
         if call is None or index not in selection.dropped:
             continue
         for item in results:
             texts = texts_in(item.content)
-            if item.id == call.id and (told & texts or not any(map(str.strip, texts))):
+            if item.id == call.id and (kept & texts or not any(map(str.strip, texts))):
                 reason = f"{round.expected.calls[index]} was dropped, and its answer does not say that it did not run"
                 yield Failure(round.number, reason, "an error that says why", item.content, effect="altered")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound
 from ..oracle import oracle
@@ -54,9 +55,9 @@ def continuation_failures(round: CaseRound) -> Iterator[Failure]:
     key, asked = conversation(first)
     for name in sorted(first.keys() - _OF_A_ROUND - {key}):
         if not json_equal(first[name], body.get(name)):
-            effect = "altered" if name in body else "lost"
+            effect: Effect = "altered" if name in body else "lost"
             reason = f"the second request {'changes' if name in body else 'does not have'} {name}"
-            yield Failure(number, reason, first[name], body.get(name), effect=effect)  # type: ignore[arg-type]
+            yield Failure(number, reason, first[name], body.get(name), effect=effect)
     for name in sorted((body.keys() & _ADDED) - first.keys()):
         yield Failure(number, f"the second request adds {name}", None, body[name], effect="altered")
     if "previous_response_id" in body:

@@ -126,9 +126,9 @@ def _events(data: bytes) -> Iterator[Json]:
         for value in _object(payload):
             # InvokeModel: a chunk has the event of the model in base64
             members = json_codec.decode(base64.b64decode(value["bytes"])) if kind == "chunk" else {kind: value}
-            for name, told in members.items():
-                is_object = isinstance(told, dict)
-                yield {name: {key: told[key] for key in told if key != "p"} if is_object else told}
+            for name, member in members.items():
+                is_object = isinstance(member, dict)
+                yield {name: {key: member[key] for key in member if key != "p"} if is_object else member}
 
 
 def _read(message: bytes) -> tuple[str, bytes]:
@@ -143,8 +143,8 @@ def _read(message: bytes) -> tuple[str, bytes]:
         types[name] = message[at + 2 : at + 2 + size].decode()
         at += 2 + size
     if b":error-code" in types:
-        told = {"type": types[b":error-code"], "message": types.get(b":error-message", "")}
-        return "error", json_codec.encode(told)
+        error = {"type": types[b":error-code"], "message": types.get(b":error-message", "")}
+        return "error", json_codec.encode(error)
     return types.get(b":event-type") or types.get(b":exception-type", ""), message[end:-4]
 
 
@@ -168,14 +168,14 @@ def _written(line: bytes) -> bytes:
     An ``error`` is one of the framing. A line in another form, such as the body of an error, stays as it is.
     """
     event = json_codec.decode(line)
-    ((kind, told), *more) = event.items()
-    if more or not isinstance(told, dict):
+    ((kind, members), *more) = event.items()
+    if more or not isinstance(members, dict):
         return line
     category = "exception" if kind.endswith("Exception") else "error" if kind == "error" else "event"
     headers = {f":{category}-type": kind, ":content-type": "application/json", ":message-type": category}
     payload = line.partition(b":")[2].rstrip()[:-1]
     if category == "error":
-        headers = {":error-code": told["code"], ":error-message": told["message"], ":message-type": category}
+        headers = {":error-code": members["code"], ":error-message": members["message"], ":message-type": category}
         payload = b""
     elif kind == "chunk":
         payload = json_codec.encode({"bytes": base64.b64encode(payload).decode()})

@@ -37,19 +37,19 @@ _STREAMED = "streamed text"
 
 def response(exchange: SubjectExchange) -> WireResponse:
     """Read the response. Raises Irregular."""
-    told = values(exchange)
-    if not told:
+    events = values(exchange)
+    if not events:
         raise Irregular("the response has no JSON")
     if is_event_stream(exchange.body):
         if any(crc32(piece[:-4]) != int.from_bytes(piece[-4:], "big") for piece in pieces(exchange.body, stream=True)):
             raise Irregular("a message has a wrong checksum")
-        body, failure, ended = assembled(told)
+        body, failure, ended = assembled(events)
         texts = [_streamed(block) for block in body["content"]]
     else:
-        failure = None if "output" in told[0] else told[0]
+        failure = None if "output" in events[0] else events[0]
         if failure is not None:
             return WireResponse(None, None, [], None, wire_error(failure, exchange.status), {}, failure)
-        body, ended = {**told[0], "content": told[0]["output"]["message"]["content"]}, True
+        body, ended = {**events[0], "content": events[0]["output"]["message"]["content"]}, True
         texts = _input_texts(exchange.body)
     stop, content = body.get("stopReason"), body["content"]
     last = len(content) - 1 if stop in _CUT or not ended else -1
@@ -57,7 +57,7 @@ def response(exchange: SubjectExchange) -> WireResponse:
     error = None if failure is None else wire_error(failure, None)
     kept = without(body, "output", "content", "stopReason", "usage", "role")
     choices = [WireChoice(0, blocks, stop)] if blocks or failure is None else []
-    return WireResponse(None, None, choices, _usage(body.get("usage")), error, kept, told)
+    return WireResponse(None, None, choices, _usage(body.get("usage")), error, kept, events)
 
 
 def reply(exchange: SubjectExchange) -> list[Json]:
@@ -87,24 +87,24 @@ def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:
     failure: Json | None = None
     open_blocks: set[int] = set()
     for event in events:
-        ((kind, told),) = event.items()
+        ((kind, members),) = event.items()
         if kind == "contentBlockStart":
-            _begin(body, told.get("contentBlockIndex"), told["start"])
-            open_blocks.add(told["contentBlockIndex"])
+            _begin(body, members.get("contentBlockIndex"), members["start"])
+            open_blocks.add(members["contentBlockIndex"])
         elif kind == "contentBlockDelta":
-            index = told.get("contentBlockIndex")
+            index = members.get("contentBlockIndex")
             if index not in open_blocks:  # texts and reasoning begin without an event
                 _begin(body, index, {})
                 open_blocks.add(index)
-            _grow(body["content"][index], told["delta"])
+            _grow(body["content"][index], members["delta"])
         elif kind == "contentBlockStop":
-            open_blocks.discard(told.get("contentBlockIndex"))
+            open_blocks.discard(members.get("contentBlockIndex"))
         elif kind in ("messageStart", "messageStop", "metadata"):
-            body.update(told)
+            body.update(members)
         elif kind.startswith("amazon-bedrock-"):
-            body[kind] = told
+            body[kind] = members
         elif kind.endswith("Exception") or kind == "error":
-            failure = {"error": {"type": kind, **told}}
+            failure = {"error": {"type": kind, **members}}
         else:
             raise Irregular(f"an event of type {kind}")
     content = [_cited(block) if "citation" in block else block for block in body["content"]]
@@ -196,31 +196,31 @@ def _input_texts(body: bytes) -> list[str | None]:
 
 def _block(block: Json, text: str | None, cut: bool) -> WireBlock:
     """Return a block. ``text``: the exact text of its input, if it is a call."""
-    ((kind, told),) = block.items()
+    ((kind, members),) = block.items()
     if kind == "text":
-        return text_block(told, [], {})
+        return text_block(members, [], {})
     if kind == "citationsContent":
-        said = "".join(part["text"] for part in told.get("content") or [])
-        rest = without(told, "citations", *("content",) * (len(told.get("content") or ()) < 2))
-        return text_block(said, told.get("citations") or [], rest)
+        said = "".join(part["text"] for part in members.get("content") or [])
+        rest = without(members, "citations", *("content",) * (len(members.get("content") or ()) < 2))
+        return text_block(said, members.get("citations") or [], rest)
     if kind == "image":
-        return server_result("", "image_generation", block, {}, failed="error" in told)
+        return server_result("", "image_generation", block, {}, failed="error" in members)
     if kind == "reasoningContent":
-        if "redactedContent" in told:
-            return reasoning("", {}, encrypted=told["redactedContent"], redacted=True)
-        thought = told["reasoningText"]
+        if "redactedContent" in members:
+            return reasoning("", {}, encrypted=members["redactedContent"], redacted=True)
+        thought = members["reasoningText"]
         return reasoning(thought["text"], {}, signature=thought.get("signature"), redacted=False)
     if kind == "toolUse":
-        name = told.get("name") or ""
-        if told.get("type") == "server_tool_use":
-            source = {"type": told["type"]}
-            return server_call(told["toolUseId"], _TOOLS.get(name, name), name, text or "", None, source)
-        rest = without(told, "toolUseId", "name", "input", *("type",) * (told.get("type") == "tool_use"))
-        return call(told.get("toolUseId"), name, text or "", rest, cut=cut)
+        name = members.get("name") or ""
+        if members.get("type") == "server_tool_use":
+            source = {"type": members["type"]}
+            return server_call(members["toolUseId"], _TOOLS.get(name, name), name, text or "", None, source)
+        rest = without(members, "toolUseId", "name", "input", *("type",) * (members.get("type") == "tool_use"))
+        return call(members.get("toolUseId"), name, text or "", rest, cut=cut)
     if kind == "toolResult":
-        tool = str(told.get("type", "")).removesuffix("_result")
-        failed = told.get("status") == "error"
-        return server_result(told.get("toolUseId") or "", _TOOLS.get(tool, tool), block, {}, failed=failed)
+        tool = str(members.get("type", "")).removesuffix("_result")
+        failed = members.get("status") == "error"
+        return server_result(members.get("toolUseId") or "", _TOOLS.get(tool, tool), block, {}, failed=failed)
     return opaque(kind, json_codec.decode(json_codec.encode(block)), {})
 
 

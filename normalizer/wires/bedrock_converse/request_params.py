@@ -18,11 +18,13 @@ def _read_format(format: Any) -> Any:
     """Return ``outputConfig.textFormat`` in the form of Chat Completions; None if it has no schema."""
     structure = format.get("structure") if isinstance(format, dict) else None
     named = structure.get("jsonSchema") if isinstance(structure, dict) else None
-    try:
-        schema = json_codec.decode(named["schema"])  # type: ignore[index]
-    except (TypeError, KeyError, ValueError):
+    if not isinstance(named, dict) or not isinstance(named.get("schema"), str):
         return None
-    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}  # type: ignore[dict-item]
+    try:
+        schema = json_codec.decode(named["schema"])
+    except ValueError:
+        return None
+    return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
 
 
 def _write_format(format: Any) -> Any:
