@@ -61,7 +61,7 @@ class GoogleGenaiSDK:
 
 def _call(call: Any) -> dict[str, Any]:
     if call.partial_args or call.will_continue:
-        raise NotImplementedError("the SDK does not assemble arguments that arrive one value at a time")
+        raise ValueError("the SDK does not assemble arguments that arrive one value at a time")
     return {"id": call.id, "name": call.name, "arguments": call.args or {}}
 
 
