@@ -21,14 +21,17 @@ Failure = tuple[Result, Verdict]
 #: The most severe first: what ran cannot be undone.
 _SEVERITY: tuple[Effect, ...] = ("executed", "duplicated", "lost", "altered", "misreported", "malformed", "refused", "")
 #: Laws that judge what other laws judge, too. The last ones compare responses, and see a mistake of any effect.
-_GENERAL = (("conservation", "any-split"), ("same-first", "stream-parity", "alike"))
+_GENERAL = (("conservation", "any-split"), ("any-cut",), ("same-first", "stream-parity", "alike"))
+#: Laws about one member, which a subject reads in one place.
+_ONE_MEMBER = ("stop", "usage")
+#: Characters of a reason that are compared. The suite's own are shorter; a call's pattern takes quadratic time.
+_LONGEST = 500
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-#: A call as reasons have it: ``name(arguments)``. The arguments are JSON or free text, and can be cut.
-_CALL = re.compile(r"[\w.:-]*\(.*\)(?=$|[ ,:])|[\w.:-]*\([{\[].*")
+#: A call as reasons have it: ``name(arguments)``. The arguments are JSON or free text, and can be cut by ``…``.
+_CALL = re.compile(r"[^\s,(]*\(.*(?:\)(?=$|[ ,:])|…)|[^\s,(]*\([{\[].*", re.DOTALL)
+_COMPARED = re.compile(r"[\w.-]+ and [\w.-]+ differ\b")
 _NAMED = re.compile(r"(?<=the )(arguments of|argument text of|call) [\w.:-]+")
 _ERROR = re.compile(r": ([A-Za-z_][\w.]*(?:Error|Exception|Failure)\b).*", re.DOTALL)
-#: Characters of a reason that are compared. A call's pattern takes quadratic time.
-_LONGEST = 500
 _DETAIL = re.compile(r": .*", re.DOTALL)
 
 
@@ -99,10 +102,12 @@ def _explaining(causes: Sequence[Cause], verdict: Verdict) -> Cause | None:
 
 def _kind(verdict: Verdict) -> str:
     """Return the reason without names, numbers, and the details that follow a colon, but with the type of an error."""
-    if verdict.outcome != "fail":  # the outcome has one reason
+    one_member = verdict.check in _ONE_MEMBER and verdict.effect == "misreported"
+    if verdict.outcome != "fail" or one_member:  # it has one reason
         return verdict.check
-    text = _DETAIL.sub("", _CALL.sub("…", _ERROR.sub(r" with \1", _QUOTED.sub("…", verdict.reason[:_LONGEST]))))
-    text = re.sub(r"\d+", "…", _NAMED.sub(r"\1 …", text))
+    text = verdict.reason if len(verdict.reason) <= _LONGEST else f"{verdict.reason[:_LONGEST]}…"
+    text = _CALL.sub("*", _ERROR.sub(r" with \1", _QUOTED.sub("*", text)))
+    text = re.sub(r"\d+", "*", _NAMED.sub(r"\1 *", _COMPARED.sub("* differ", _DETAIL.sub("", text))))
     return text.replace(" are ", " is ").replace("calls", "call")
 
 

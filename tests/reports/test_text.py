@@ -74,15 +74,18 @@ def test_a_mistake_that_breaks_several_laws_in_many_cases_is_shown_once_the_most
         for n, error in enumerate(("KeyError", "ValueError", "KeyError"))
     ]
     ran = result(verdict("fail", "incomplete", reason="f(12) would run, but it is invalid", effect="executed"))
-    lines = text_of(run(*broken, *lost, ran)).splitlines()
+    wrong = [verdict("fail", "stop", reason=f"it ended with {word}", effect="misreported") for word in "ab"]
+    stops = [result(one, scenario=one.reason[-1]) for one in wrong]
+    lines = text_of(run(*broken, *lost, *stops, ran)).splitlines()
     assert [line for line in lines if " breaks " in line][:-1] == [
-        "1 of 4: mine breaks incomplete in 1 case (executed)",
-        "2 of 4: mine breaks dropped-warned in 8 cases, conservation in 8 (lost)",
-        "3 of 4: mine breaks stop in 2 cases (refused)",
-        "4 of 4: mine breaks stop in 1 case (refused)",
+        "1 of 5: mine breaks incomplete in 1 case (executed)",
+        "2 of 5: mine breaks dropped-warned in 8 cases, conservation in 8 (lost)",
+        "3 of 5: mine breaks stop in 2 cases (misreported)",
+        "4 of 5: mine breaks stop in 2 cases (refused)",
+        "5 of 5: mine breaks stop in 1 case (refused)",
     ]
     assert [line.split("[")[0] for line in lines if line.startswith("FAIL")] == [
-        *("FAIL one-call", "FAIL s2", "FAIL e0", "FAIL e1"),
+        *("FAIL one-call", "FAIL s2", "FAIL a", "FAIL e0", "FAIL e1"),
     ]
     assert "    and 7 more cases of s3, s4, s5 and 4 more scenarios" in lines
 
