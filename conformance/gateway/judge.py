@@ -234,8 +234,12 @@ class GatewayJudge(Judge):
                     break
                 played.followed[number] = talk.request
                 if last:
-                    final = self._ask(talk, closing_response(case.surface, stream=case.stream))
-                    played.asked[number] = final.body
+                    played.asked[number] = talk.body()
+                    try:
+                        final = self._ask(talk, closing_response(case.surface, stream=case.stream))
+                    except NotJudged as error:  # the gateway sent it to another upstream than the requests before
+                        played.refused[number] = error.what
+                        break
                     if final.captured:
                         played.captured[number] = final.captured[0]
                     else:
@@ -299,7 +303,10 @@ class GatewayJudge(Judge):
             except NotJudged as error:
                 raise Unjudged(f"not judged: {error.what}") from None
             talk = Conversation(self._client, self._gateway.client, fitting, ticket, token, request)
-            turn = self._ask(talk, served)
+            try:
+                turn = self._ask(talk, served)
+            except NotJudged as error:  # the gateway sent it to another upstream than the one of the model
+                raise RefusedRequest(f"the request did not reach its upstream: {error.what}") from None
         self._check_asked(turn.body, follow_up)
         if not turn.captured:
             raise RefusedRequest(f"the gateway refused the next request: {turn.answer.error}")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.requests import check_request
+
 from ..cases.case import CaseRound, Evidence
 from ..laws import LAWS, Failure, Law
 from ..laws.law import Unjudged, may_be_refused, shows_break
+from ..laws.requests import BREAKS_RULE
 from .asked import altered_thinking, changes_for_the_same_wire, losses_on_the_way_up
 from .http_rules import Fault
 
@@ -17,7 +21,7 @@ class GatewayRound(CaseRound, frozen=True):
     faults: tuple[Fault, ...] = ()
 
 
-_CONSERVATION, _REPLAY, _HANDOFF = LAWS["conservation"], LAWS["replay"], LAWS["handoff"]
+_CONSERVATION, _ANSWERED, _REPLAY, _HANDOFF = (LAWS[id] for id in ("conservation", "answered", "replay", "handoff"))
 
 
 def _conservation(evidence: Evidence) -> Iterator[Failure]:
@@ -39,6 +43,18 @@ def _incomplete(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, f"{what} missing in the reply", "an error", answer.stop, effect="misreported")
         elif not broken and answer.complete is False and not may_be_refused(round):
             yield Failure(round.number, "a complete response arrives incomplete", True, False, effect="misreported")
+
+
+def _answered(evidence: Evidence) -> Iterator[Failure]:
+    """Judge a request by the rules of the upstream's provider; the response may have the dialect of another one."""
+    provider = SURFACES[evidence.case.surface].provider
+    for failure in _ANSWERED.check(evidence):
+        wire = evidence.rounds[failure.round].exchange.wire
+        if not failure.reason.startswith(BREAKS_RULE) or any(
+            failure.reason.startswith(f"{BREAKS_RULE}{broken.rule}: ")
+            for broken in check_request(failure.got, wire, provider=provider)
+        ):
+            yield failure
 
 
 def _is_the_same_wire(evidence: Evidence) -> bool:
@@ -95,6 +111,7 @@ def _unless_unjudged(failures: Iterator[Failure]) -> Generator[Failure, None, Un
 
 
 _OF_GATEWAYS = {
+    "answered": _ANSWERED._replace(check=_answered),
     "conservation": _CONSERVATION._replace(check=_conservation),
     "incomplete": LAWS["incomplete"]._replace(applies=lambda evidence: True, check=_incomplete),
     "replay": _REPLAY._replace(applies=_replay_applies, check=_replay),

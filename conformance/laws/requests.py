@@ -29,6 +29,7 @@ from .selection import applied_selection
 
 #: For how many other wires a subject writes a request in one case, unless the run is exhaustive.
 _TARGETS = 2
+BREAKS_RULE = "the request breaks the rule "
 
 
 def _answered_rounds(evidence: Evidence) -> list[CaseRound]:
@@ -52,7 +53,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
         number, wire, provider = round.number, round.exchange.wire, round.exchange.provider
         body = _request(evidence, round, wire, provider).body
         for violation in check_request(body, wire, provider=provider):
-            reason = f"the request breaks the rule {violation.rule}: {violation.message}"
+            reason = f"{BREAKS_RULE}{violation.rule}: {violation.message}"
             yield Failure(number, reason, None, body, effect="malformed")
         items = list(oracle(wire).items(body))
         call_ids, result_ids = ([item.id for item in items if item.kind == kind] for kind in ("call", "result"))
@@ -161,7 +162,7 @@ def handoff(evidence: Evidence) -> Iterator[Failure]:
                 reason = f"the request for {wire} does not have a result at its call"
                 yield Failure(round.number, reason, result, None, effect="lost")
             yield from wrongly_answered(round, body, wire)
-            if round.expected.text not in _model_text(body, wire):
+            if not _has_text(round.expected.text, _model_text(body, wire)):
                 reason = f"the request for {wire} does not have the text beside the calls"
                 yield Failure(round.number, reason, round.expected.text, effect="lost")
             yield from wrong_losses(round, request, wire, canonical=evidence.is_canonical)
@@ -239,6 +240,12 @@ def _results(round: CaseRound) -> tuple[list[str], list[str]]:
 
 def _model_text(body: Any, wire: str) -> str:
     return "".join(oracle(wire).texts(body, "assistant"))
+
+
+def _has_text(text: str, sent: str) -> bool:
+    """Return whether a request has a text. It may have line breaks between the texts of several parts."""
+    one_line, sent_line = text.replace("\n", ""), sent.replace("\n", "")
+    return text in sent or (sent.count("\n") > text.count("\n") and one_line in sent_line)
 
 
 def lost_results(round: CaseRound, body: Any, wire: str) -> Iterator[str]:

@@ -5,7 +5,8 @@
 
 Members are patterns (``*`` is a wildcard), or lists of patterns, of which each combination is an entry. A failure that
 matches an entry gets the outcome "expected". One with another ``effect`` than the entry's does not match. An entry is
-stale if it matches only passes. A stale entry fails the run, so that a fixed failure cannot return unnoticed.
+stale if it matches only passes. A stale entry fails the run, so that a fixed failure cannot return unnoticed. An entry
+with ``varies: true``, whose failure depends on timing, is never stale.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class BaselineEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reason: str = ""
     link: str = ""
     effect: Effect = ""
+    varies: bool = False
 
     def matches(self, result: Result, verdict: Verdict) -> bool:
         """Return whether the entry matches this verdict. One that passes has no effect, and an entry need not have."""
@@ -76,11 +78,12 @@ class _WrittenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     effect: Effect = ""
     reason: str = ""
     link: str = ""
+    varies: bool = False
 
     def entries(self) -> list[BaselineEntry]:
         """Return the entries."""
         patterns = ([it] if isinstance(it := getattr(self, member), str) else it for member in ("check", *MEMBERS))
-        rest: tuple[Any, ...] = self.reason, self.link, self.effect
+        rest: tuple[Any, ...] = self.reason, self.link, self.effect, self.varies
         return [BaselineEntry(*one, *rest) for one in product(*patterns)]
 
 
@@ -144,7 +147,7 @@ def updated_entries(results: Iterable[Result], entries: Sequence[BaselineEntry])
     Entries that still match a failure are kept with their reasons. Each other failure gets a new entry.
     """
     failures = [(result, verdict) for result in results for verdict in result.verdicts if verdict.outcome in FAILURES]
-    needed = [entry for entry in entries if any(entry.matches(*failure) for failure in failures)]
+    needed = [it for it in entries if it.varies or any(it.matches(*failure) for failure in failures)]
     unmatched: dict[tuple[str, str, Effect], list[tuple[Result, Verdict]]] = {}
     for result, verdict in failures:
         if not any(entry.matches(result, verdict) for entry in needed):

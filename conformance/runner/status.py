@@ -70,7 +70,7 @@ def apply(results: Iterable[Result], known: Known) -> list[Result]:
             entry = _first(known.expected, result, verdict)
             if entry is not None and verdict.outcome == "expected":
                 failing.add(entry)
-            elif entry is not None:
+            elif entry is not None and not entry.varies:
                 passing.setdefault(entry, (verdicts, index))
     for entry, (verdicts, index) in passing.items():
         if entry not in failing:
@@ -82,7 +82,8 @@ def apply(results: Iterable[Result], known: Known) -> list[Result]:
 def is_stale(entry: BaselineEntry, results: Iterable[Result], known: Known) -> bool:
     """Return whether none of the verdicts that an entry matches fails."""
     verdicts = ((result, status(result, verdict, known)) for result in results for verdict in result.verdicts)
-    return not any(verdict.outcome in FAILURES and entry.matches(result, verdict) for result, verdict in verdicts)
+    failing = any(verdict.outcome in FAILURES and entry.matches(result, verdict) for result, verdict in verdicts)
+    return not failing and not entry.varies
 
 
 def _first(entries: Sequence[BaselineEntry], result: Result, verdict: Verdict) -> BaselineEntry | None:

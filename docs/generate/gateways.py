@@ -20,6 +20,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,11 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
 
     It has the failures of ``laws`` whose reason or result matches the pattern ``reason``, with client wires, upstreams,
     modes and scenarios that match; an empty member matches all. ``everywhere``: the baseline expects it in every
-    scenario. ``request`` and ``result``: in words. ``client``, ``upstream``, ``body`` and ``reply``: the direct
-    request. ``body`` is a name of the file. ``reply`` is one, too, or the scenario whose first response is sent;
-    ``cut`` breaks it off, as in `conformance.cases.broken`. ``shows``: a pattern that the output of through.py has only
-    if the gateway fails. ``status``: that of the reply.
+    scenario. ``varies``: whether it fails depends on timing, so that the baseline expects it in each case, and
+    none of its entries is stale. ``request`` and ``result``: in words. ``client``, ``upstream``,
+    ``body`` and ``reply``: the direct request. ``body`` is a name of the file. ``reply`` is one, too, or the scenario
+    whose first response is sent; ``cut`` breaks it off, as in `conformance.cases.broken`. ``shows``: a pattern that the
+    output of through.py has only if the gateway fails. ``status``: that of the reply.
     """
 
     name: str
@@ -71,6 +73,7 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
     modes: list[str] = []
     scenarios: list[str] = []
     everywhere: bool = False
+    varies: bool = False
     cut: str = ""
     status: int = 200
 
@@ -129,7 +132,11 @@ def _case(result: Result) -> str:
 def entries(found: Iterable[tuple[Result, Verdict, FailureClass]]) -> list[baseline.BaselineEntry]:
     """Return the baseline of one subject: one entry for each class, law, scenario and effect."""
     groups: dict[tuple[str, str, str, Effect], list[Result]] = {}
+    varying: dict[str, FailureClass] = {}
     for result, verdict, known in found:
+        if known.varies:
+            varying[known.name] = known
+            continue
         scenario = "*" if known.everywhere else result.scenario
         groups.setdefault((known.result, verdict.check, scenario, verdict.effect), []).append(result)
     return [
@@ -142,6 +149,10 @@ def entries(found: Iterable[tuple[Result, Verdict, FailureClass]]) -> list[basel
             effect=effect,
         )
         for (reason, check, scenario, effect), group in sorted(groups.items())
+    ] + [
+        baseline.BaselineEntry(check=law, surface=surface, mode=mode, reason=one.result, varies=True)
+        for one in varying.values()
+        for law, surface, mode in product(one.laws, one.upstreams or ["*"], one.modes or ["*"])
     ]
 
 

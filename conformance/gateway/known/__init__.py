@@ -9,7 +9,12 @@ from ..errors import GatewayFailed
 from .form import KnownGateway
 
 #: Name -> its module here, with the member ``GATEWAY``.
-KNOWN: dict[str, str] = {"litellm-proxy": "litellm_proxy", "portkey": "portkey"}
+KNOWN: dict[str, str] = {
+    "claude-code-router": "claude_code_router",
+    "litellm-proxy": "litellm_proxy",
+    "lm-proxy": "lm_proxy",
+    "portkey": "portkey",
+}
 #: Shorter names.
 ALIASES = {"litellm": "litellm-proxy"}
 
