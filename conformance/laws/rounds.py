@@ -25,6 +25,8 @@ _ADDED = frozenset(("tool_choice", "temperature", "top_p", "max_tokens", "respon
 _RETRYABLE = frozenset((408, 409, 425, 429))
 #: How a response without calls ends if nothing of it is missing.
 _FINAL = frozenset(("end_turn", "stop_sequence", "refusal", "content_filter"))
+#: The URL-safe alphabet of base64 -> the standard one. Google's services read both, and its SDK sends the former.
+_BASE64 = str.maketrans("-_", "+/")
 
 
 def shows_the_break(round: CaseRound) -> bool:
@@ -70,11 +72,13 @@ def continuation_failures(round: CaseRound) -> Iterator[Failure]:
     if added:
         yield Failure(number, "the second request adds words of the user", None, added, effect="altered")
     expected, sent = round.expected, json_codec.text(body)
+    same_alphabet = sent.translate(_BASE64)
     by_reference = '"item_reference"' in sent  # the provider has the items
     if not by_reference and expected.text not in "".join(oracle(wire).texts(body, "assistant")):
         yield Failure(number, "the text beside the calls is missing in the next request", expected.text, effect="lost")
     for kind, value in oracle(wire).returned_values(round.exchange):
-        if kind in ("signature", "redacted thinking") and json_codec.text(value)[1:-1] not in sent:
+        bare = json_codec.text(value)[1:-1].translate(_BASE64).rstrip("=")
+        if kind in ("signature", "redacted thinking") and bare not in same_alphabet:
             reason = f"a {kind} of the response is missing in the next request"
             yield Failure(number, reason, value[:80], "missing", effect="lost")
 
