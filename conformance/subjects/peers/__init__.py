@@ -77,6 +77,12 @@ PEERS: dict[str, Peer] = {
         Peer("instructor", "instructor", "create() with parallel tools, plain", beside=("anthropic", "openai")),
         Peer("mistralai", "mistralai", "chat.complete() and chat.stream()"),
         Peer("smolagents", "smolagents", "OpenAIModel: generate() and generate_stream()", extras="[openai]"),
+        Peer(
+            "haystack",
+            "haystack-ai",
+            "OpenAIChatGenerator, OpenAIResponsesChatGenerator, AnthropicChatGenerator: run()",
+            beside=("anthropic-haystack",),
+        ),
         Peer("vercel-ai", "ai", "generateText() and streamText(), without execute", runtime="node"),
         Peer(
             "openai-node",

@@ -28,6 +28,7 @@ for _name in [name for name in os.environ if name.lower().endswith("_proxy")]:
     del os.environ[_name]
 os.environ.update(
     DO_NOT_TRACK="1",
+    HAYSTACK_TELEMETRY_ENABLED="False",
     LANGCHAIN_TRACING_V2="false",
     LANGSMITH_TRACING="false",
     LITELLM_LOCAL_MODEL_COST_MAP="True",  # otherwise importing it sends a request
@@ -106,6 +107,12 @@ def usage(
         "reasoning_tokens": reasoning,
         "cache_write_tokens": written,
     }
+
+
+def value_call(id: Any, name: str, value: Any) -> dict[str, Any]:
+    """Return a call whose arguments the library has parsed. A text among ``arguments`` would be the argument text."""
+    held = {"arguments_text": json.dumps(value)} if isinstance(value, str) else {"arguments": value}
+    return {"id": id, "name": name, **held}
 
 
 #: The states of a Responses response that ended, as a whole or cut by a limit or a filter.

@@ -1,0 +1,34 @@
+"""Frameworks for Python, each asked with its model class or as an agent."""
+
+from __future__ import annotations
+
+from ..code import URL, Ask, Code, value_calls
+
+_GENERATORS = {"openai.chat": "OpenAIChatGenerator", "openai.responses": "OpenAIResponsesChatGenerator"}
+
+
+def haystack(ask: Ask) -> Code:
+    """Return the code that asks a chat generator of Haystack."""
+    name = _GENERATORS.get(ask.wire, "AnthropicChatGenerator")
+    imports = ["import os", "from haystack.dataclasses import ChatMessage"]
+    packages, lines = ["haystack-ai"], []
+    if ask.wire in _GENERATORS:
+        lines.append('os.environ["OPENAI_API_KEY"] = "none"')
+        imports.append(f"from haystack.components.generators.chat import {name}")
+        lines.append(f'generator = {name}(model="m", api_base_url=f"{URL}/v1")')
+    else:
+        packages.append("anthropic-haystack")
+        lines.append(f'os.environ |= {{"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": f"{URL}"}}')
+        imports.append(f"from haystack_integrations.components.generators.anthropic import {name}")
+        lines.append(f'generator = {name}(model="m", ignore_tools_thinking_messages=False)')
+    option = ", streaming_callback=lambda chunk: None" * ask.stream
+    lines.append(f'answer = generator.run([ChatMessage.from_user("Hello")]{option})["replies"][0]')
+    values = {
+        "calls": "[[call.tool_name, call.arguments] for call in answer.tool_calls]",
+        "text": "answer.text",
+        "stop": '[answer.meta.get("finish_reason"), answer.meta.get("status")]',
+        "complete": '[answer.meta.get("finish_reason"), answer.meta.get("status")]',
+        "usage": 'answer.meta.get("usage")',
+        **value_calls("call.tool_name", "call.arguments", "for call in answer.tool_calls"),
+    }
+    return Code(packages, imports, lines, values)
