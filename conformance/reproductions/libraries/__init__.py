@@ -58,4 +58,5 @@ LIBRARIES: dict[str, Callable[[Ask], Code]] = {
     "pydantic-ai-agent": pydantic_ai_agent.code,
     "vercel-ai-agent": vercel_ai_agent.code,
     "langgraph-agent": langgraph_agent.code,
+    "google-adk-agent": python_frameworks.google_adk,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..code import URL, Ask, Code, value_calls
+from ..code import AGENT, URL, Ask, Code, value_calls
 
 _GENERATORS = {"openai.chat": "OpenAIChatGenerator", "openai.responses": "OpenAIResponsesChatGenerator"}
 
@@ -32,3 +32,23 @@ def haystack(ask: Ask) -> Code:
         **value_calls("call.tool_name", "call.arguments", "for call in answer.tool_calls"),
     }
     return Code(packages, imports, lines, values)
+
+
+def google_adk(ask: Ask) -> Code:
+    """Return the code that asks an agent of Google's Agent Development Kit."""
+    lines = [
+        "class Tool(google.adk.tools.BaseTool):",
+        "    def _get_declaration(self): return google.genai.types.FunctionDeclaration(name=self.name)",
+        "    async def run_async(self, *, args, tool_context): ran.append([self.name, args])",
+        f'model = google.adk.models.Gemini(base_url=f"{URL}", client_kwargs={{"api_key": "none"}})',
+        f'tools = [Tool(name=name, description="") for name in {list(ask.tools)}]',
+        'agent = google.adk.Agent(name="agent", model=model, tools=tools)',
+    ]
+    imports = [f"import {name}" for name in ("asyncio", "google.adk.models", "google.adk.runners", "google.adk.tools")]
+    config = ""
+    if ask.stream:
+        imports.append("import google.adk.agents.run_config as configs")
+        lines.append("sse = configs.RunConfig(streaming_mode=configs.StreamingMode.SSE)")
+        config = ", run_config=sse"
+    lines.append(f'asyncio.run(google.adk.runners.InMemoryRunner(agent).run_debug("Hello"{config}))')
+    return Code(["google-adk"], imports, lines, AGENT, server="agent")

@@ -120,5 +120,6 @@ PEERS: dict[str, Peer] = {
             beside=("langchain", "langchain-anthropic", "langchain-openai", "langchain-xai"),
             agent=True,
         ),
+        Peer("google-adk-agent", "google-adk", "Runner.run_async()", agent=True),
     )
 }
