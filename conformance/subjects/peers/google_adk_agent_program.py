@@ -6,12 +6,12 @@ from typing import Any
 
 from agent import Function, OutOfScope, serve  # type: ignore[import-not-found]  # isort: skip
 
-from google.adk.agents import Agent, RunConfig  # type: ignore[import-not-found,unused-ignore]
-from google.adk.agents.run_config import StreamingMode  # type: ignore[import-not-found,unused-ignore]
-from google.adk.models import Gemini  # type: ignore[import-not-found,unused-ignore]
-from google.adk.runners import InMemoryRunner  # type: ignore[import-not-found,unused-ignore]
-from google.adk.tools import BaseTool  # type: ignore[import-not-found,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+from google.adk.agents import Agent, RunConfig  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.adk.agents.run_config import StreamingMode  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.adk.models import Gemini  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.adk.runners import InMemoryRunner  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.adk.tools import BaseTool  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.genai import types  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 #: What errors say about forms of a response that only other requests get.
 _NOT_REQUESTED = ("Raw response: [", "'int' object has no attribute 'upper'")
