@@ -95,7 +95,14 @@ def _word(path: str, before: str = "") -> Place:
 
 
 def _schema_text(path: str, beside: Json) -> Place:
-    return Place(path, beside, json.dumps, json.loads)
+    return Place(path, beside, json.dumps, _schema)
+
+
+def _schema(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
 
 
 def _part(template: Json | str) -> Place:
@@ -296,10 +303,9 @@ def stated_by(body: Json, wire: str) -> Json:
     """Return what a request states, by name: the settings of `PLACES`, the media and the marks for the cache."""
     found: Json = {}
     for name, place in PLACES.get(wire, {}).items():
-        value: Any = body
-        for key in place.path.split(".") if place.path else ():
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if place.path and value is not None and (read := place.read(value)) is not None:
+        if not place.path or any(_at(body, path) != _at(place.beside, path) for path in _constants(place.beside)):
+            continue
+        if (value := _at(body, place.path.split("."))) is not None and (read := place.read(value)) is not None:
             found[name] = read
     if "format" in found:
         found.pop("json", None)  # a wire may state both
@@ -339,6 +345,17 @@ def _unmarked(value: Any) -> Any:
     if isinstance(value, list):
         return [_unmarked(each) for each in value if each != {"cachePoint": {"type": "default"}}]
     return value
+
+
+def _at(value: Any, path: list[str]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _constants(beside: Json) -> list[list[str]]:
+    """Return the paths of the members that a setting needs with this value: not those of its name and strictness."""
+    return [path for path in _paths(beside) if path[-1] not in ("name", "strict")]
 
 
 def _paths(value: Any) -> Iterator[list[str]]:

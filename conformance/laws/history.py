@@ -4,7 +4,6 @@ the canonical form. Such a subject has everything that was said, so that it can 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,6 +27,7 @@ from ..oracle.history import (
     thoughts,
     turns,
 )
+from ..oracle.parts import NOTE, changed_format, changed_parts, is_choice
 from ..oracle.replies import begins_with_thinking, container_of, has_reading, reply
 from ..oracle.responses import Irregular, Json, read
 from ..oracle.settings import (
@@ -36,6 +36,7 @@ from ..oracle.settings import (
     instructions,
     must_state,
     settings,
+    stated_choice,
     tools,
 )
 from ..oracle.words import unknown_words
@@ -196,15 +197,22 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     said = merged_turns([*turns(request), ("model", round.expected.text), ("result", "")])
     texts, spoken = list(oracle(wire).texts(body, "user")), turns(body)
     if MEDIA & settings(request, source).keys() - settings(body, wire).keys():  # a note may replace media
-        texts = [text for one in texts if (text := _NOTE.sub("", one))]
-        spoken = [(speaker, _NOTE.sub("", text)) for speaker, text in spoken]
+        texts = [text for one in texts if (text := NOTE.sub("", one))]
+        spoken = [(speaker, NOTE.sub("", text)) for speaker, text in spoken]
     pairs: list[tuple[str, Any, Any]] = [
         ("the system prompt", instructions(request), instructions(body)),
         ("the texts of the user", list(oracle(source).texts(request, "user")), texts),
         ("who says what", said, spoken),
+        ("the media of the user", [], changed_parts(request, source, body, wire)),
         ("the number of the tools", len(declared), len(there)),
         ("the words of the wire", [], list(unknown_words(body, wire))),
         ("the reasoning", [], _changed_thoughts(round, body)),
+        (
+            "the form of the tool choice",
+            [],
+            [choice for choice in [stated_choice(body)] if choice and not is_choice(choice)],
+        ),
+        *changed_format(request, source, body, wire),
     ]
     for tool, other in zip(declared, there, strict=False):
         if facts(wire).typed_tools:
@@ -229,6 +237,12 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         kept = applied_selection(round).kept
         failed = [index not in kept or round.expected.calls[index].failed for index in made]
         pairs.append(("which results are errors", failed, [id in marked for id in ids[-len(made) :]]))
+    if "status" in facts(wire).call:
+        cut = [call.status == "truncated" for call in round.expected.calls if call.choice == 0]
+        sent = [call.get("status") for item in conversation(body)[1] for call in item.get("tool_calls") or []]
+        pairs.append(
+            ("which calls are incomplete", cut, [str(status).endswith("INCOMPLETE") for status in sent[-len(cut) :]])
+        )
     names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
     stated = settings(body, wire)
     stated["tool choice"] = names.get(stated["tool choice"], stated["tool choice"])
@@ -246,10 +260,6 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         if not json_equal(wanted, got):
             effect: Effect = "altered" if got else "lost"
             yield Failure(round.number, f"the request for {wire} changes {what}", wanted, got, effect=effect)
-
-
-#: A note instead of media that the wire cannot state.
-_NOTE = re.compile(r"\[(image|file|document)\b[^\]]*\]\s*")
 
 
 def _changed_thoughts(round: CaseRound, body: Any) -> list[str]:

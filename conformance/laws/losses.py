@@ -74,7 +74,7 @@ def uncarried(exchange: SubjectExchange, body: Any) -> list[str]:
 def _wrong_codes(round: CaseRound, body: Any, wire: str, reported: set[str]) -> Iterator[Failure]:
     wanted = _expected(round, body, wire)
     if wanted is None:
-        return
+        wanted, reported = _expected_by_calls(round, wire), reported & {"arguments"}
     missing = sorted(code for code, required in wanted.items() if required and code not in reported)
     if missing:
         reason = f"the losses of the request for {wire} do not report {', '.join(missing)}"
@@ -95,6 +95,16 @@ def _expected(round: CaseRound, body: Any, wire: str) -> dict[str, bool] | None:
     handed_over = _HandedOver(round, choices[0].blocks if choices else [], body, wire)
     expected = _own(handed_over) if wire == round.exchange.wire else _foreign(handed_over)
     return {loss.code: loss.required for loss in expected if loss.possible}
+
+
+def _expected_by_calls(round: CaseRound, wire: str) -> dict[str, bool]:
+    """Return the loss of arguments that are not an object, which the scenario states, for a response without a reading.
+
+    Nothing else is judged then, and a code that is not stated may be reported.
+    """
+    calls = [call for call in round.expected.calls if call.choice == 0 and call.kind == "function"]
+    invalid = wire == round.exchange.wire and any(call.status == "invalid" for call in calls)
+    return {"arguments": spec(wire).parsed_arguments and invalid}
 
 
 class _Loss(NamedTuple):

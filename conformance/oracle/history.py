@@ -50,14 +50,15 @@ def turns(body: Json) -> list[tuple[str, str]]:
             continue
         parts = item.get("content", item.get("parts"))
         if role == "user" and isinstance(parts, list):
-            found += [_turn("result" if _holds_result(part) else "user", part) for part in parts]
+            found += [_turn("result" if holds_result(part) else "user", part) for part in parts]
         else:
             speaker = "user" if role == "user" else "result" if _is_result(item) else "model"
             found.append(_turn(speaker, {"text": parts}))
     return merged_turns(found)
 
 
-def _holds_result(part: Json) -> bool:
+def holds_result(part: Json) -> bool:
+    """Return whether a part of a user's message is the result of a call."""
     return part.get("type") == "tool_result" or "toolResult" in part or "functionResponse" in part
 
 

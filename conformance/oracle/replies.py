@@ -26,7 +26,7 @@ def has_reading(wire: str) -> bool:
 def reply(exchange: SubjectExchange) -> list[Any]:
     """Return what the model said, as it must go back to its wire. Raises Irregular if that is not unique."""
     items, member = _items(exchange), facts(exchange.wire).call_id
-    ids = [value for name, value in leaves(_without_server_results(items)) if name == member]
+    ids = [value for name, value in leaves(_without_repeated_ids(items)) if name == member]
     if '""' in ids or len(ids) != len(set(ids)):
         raise Irregular("two calls with one id, or a call without an id")
     return items
@@ -58,8 +58,11 @@ def container_of(exchange: SubjectExchange) -> str | None:
     return found
 
 
-def _without_server_results(items: list[Any]) -> list[Any]:
-    """Return the items without the results of Bedrock's own tools, which repeat the ids of their calls."""
+def _without_repeated_ids(items: list[Any]) -> list[Any]:
+    """Return the items without the results of Bedrock's own tools, which repeat the ids of their calls, and without
+    Cohere's citations, which repeat those of their sources.
+    """
+    items = [{name: member for name, member in item.items() if name != "citations"} for item in items]
     return [
         {**item, "content": [part for part in item["content"] if "toolResult" not in part]}
         if isinstance(item.get("content"), list)

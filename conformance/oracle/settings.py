@@ -63,9 +63,7 @@ def settings(body: Json, wire: str) -> Json:
 
     ``tool choice``: "auto", "none", "required" or the name of a tool. ``parallel calls``, ``choices``, ``length``.
     """
-    holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
-    names = ("tool_choice", "toolChoice", "functionCallingConfig")
-    choice = next((each[name] for each in holders for name in names if name in each), None)
+    holders, choice = _holders(body), stated_choice(body)
     found: Json = {
         **stated_by(body, wire),
         "parallel calls": body.get("parallel_tool_calls"),
@@ -79,6 +77,16 @@ def settings(body: Json, wire: str) -> Json:
     if facts(wire).several_choices:
         found["choices"] = body.get("n", 1)
     return {name: value for name, value in found.items() if value is not None}
+
+
+def stated_choice(body: Json) -> Any:
+    """Return the tool choice of a request as its wire has it, or None."""
+    names = ("tool_choice", "toolChoice", "functionCallingConfig")
+    return next((each[name] for each in _holders(body) for name in names if name in each), None)
+
+
+def _holders(body: Json) -> list[Json]:
+    return [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
 
 
 #: The members of the wires for the limit of output tokens, and the objects that contain them or the tool choice.

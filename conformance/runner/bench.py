@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple, Protocol, cast
 
 from toolparity.normalizer.errors import ToolparityError
@@ -80,19 +81,24 @@ class CachedCase(NamedTuple):
 
 @cache
 def cached_cases(case_filter: CaseFilter) -> list[CachedCase]:
-    """Return the selected cases that the reference reads, the smallest first."""
+    """Return the selected cases that the reference reads, the smallest first.
+
+    Another policy than `all` is tried where it can act otherwise, on several calls.
+    """
     judge = Judge(cast(Subject, Reference()), twice=False)
     return sorted(_cached(case_filter, judge), key=lambda cached: cached.size)
 
 
 def _cached(case_filter: CaseFilter, judge: Judge) -> Iterator[CachedCase]:
-    for case in case_filter.cases():
-        try:
-            rounds = judge.rounds(case)
-        except (ToolparityError, InvalidAnswer):
-            continue
-        if sum(len(piece) for round in rounds for piece in round.exchange.pieces) > _LONG:
-            continue
-        forms = [None if round.answer.form is None else pickle.dumps(round.answer.form) for round in rounds]
-        found = (traits(round.answer.form) for round in rounds if round.answer.form is not None)
-        yield CachedCase(case, rounds, forms, frozenset().union(*found))
+    for _, group in groupby(case_filter.cases(), key=lambda case: case[:3]):
+        for case in sorted(group, key=lambda case: case.policy != "all"):
+            try:
+                rounds = judge.rounds(case)
+            except (ToolparityError, InvalidAnswer):
+                continue
+            if sum(len(piece) for round in rounds for piece in round.exchange.pieces) <= _LONG:
+                forms = [None if round.answer.form is None else pickle.dumps(round.answer.form) for round in rounds]
+                found = (traits(round.answer.form) for round in rounds if round.answer.form is not None)
+                yield CachedCase(case, rounds, forms, frozenset().union(*found))
+            if case.policy == "all" and not any(len(round.expected.runnable) > 1 for round in rounds):
+                break
