@@ -178,6 +178,7 @@ class SubjectInfo(Struct, frozen=True, omit_defaults=True):
     """Name, version and claims of a subject. ``wires`` is None if it reads all wires. ``role`` is a key of `ROLES`.
 
     ``library``: the distribution of which the subject is one entry point, or "" if no other subject is.
+    ``date``: the day of its run, and ``badge``: the file of its badge beside the page, both only in publications.
     """
 
     name: str
@@ -187,6 +188,8 @@ class SubjectInfo(Struct, frozen=True, omit_defaults=True):
     seconds: Seconds = 0.0
     role: Role = "implementation"
     library: str = ""
+    date: str = ""
+    badge: str = ""
 
 
 class LawInfo(Struct, frozen=True, omit_defaults=True):

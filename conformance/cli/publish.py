@@ -92,7 +92,17 @@ class Summary(Struct, frozen=True):
 def run(case_filter: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
     """Run the named subjects on the selected cases."""
     result = suite.run(names, case_filter, expected=suite.expected_failures(None), on_progress=on_progress)
-    return _without_personal_folders(_without_durations(replace(result, environment=_with_missing(result))))
+    subjects = [_published(item, result.date) for item in result.subjects]
+    result = replace(result, subjects=subjects, environment=_with_missing(result))
+    return _without_personal_folders(_without_durations(result))
+
+
+def _published(subject: results.SubjectInfo, date: str) -> results.SubjectInfo:
+    """Return a subject with its role, the day of its run and its badge. ``date``: the date of the run."""
+    role = role_of(subject.name)
+    badge = f"{BADGES}/{subject.name}.svg" if role == "implementation" else ""
+    library = library_of(subject.name)
+    return replace(subject, role=role, library=library, date=subject.date or date[:10], badge=badge)
 
 
 def killed(case_filter: CaseFilter, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
@@ -150,15 +160,15 @@ def files(result: Run, histories: Sequence[LibraryHistory] = ()) -> dict[str, by
     """
     report = Report(result, histories=histories, reproductions=reproductions(result))
     own = _report_of(result, OWN)
-    implementations = [item.name for item in result.subjects if item.role == "implementation"]
     return {
         RESULTS: packed(result),
         SUMMARY: json.format(json.encode(summary_of(result)), indent=1) + b"\n",
         "index.html": formats.render("html", report),
-        "README.md": (_HEAD + _missing_libraries(result)).encode() + formats.render("markdown", report),
+        "README.md": (_HEAD + _implementations(result) + _missing_libraries(result)).encode()
+        + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
         "badge.json": formats.render("endpoint", own),
-        **{f"{BADGES}/{name}.svg": formats.render("badge", _report_of(result, name)) for name in implementations},
+        **{one.badge: formats.render("badge", _report_of(result, one.name)) for one in result.subjects if one.badge},
     }
 
 
@@ -167,6 +177,22 @@ def _report_of(result: Run, name: str) -> Report:
     subjects = [item for item in result.subjects if item.name == name]
     results_of_it = [item for item in result.results if item.subject == name]
     return Report(replace(result, subjects=subjects, results=results_of_it, kills=[]))
+
+
+def _implementations(result: Run) -> str:
+    """Return a table of the versions, dates and badges of the implementations."""
+    rows = [
+        f"| `{one.name}` | {one.version} | {one.date} | [![{one.name}]({one.badge})](index.html#subject={one.name}) |\n"
+        for one in result.subjects
+        if one.badge
+    ]
+    return f"""\
+Each implementation was run on its date. Its badge leads to its cases, and can be embedded anywhere.
+
+| implementation | version | run on | badge |
+|---|---|---|---|
+{"".join(rows)}
+"""
 
 
 def _missing_libraries(result: Run) -> str:
@@ -235,7 +261,7 @@ def _loaded(path: Path) -> Run | None:
     if not path.exists():
         return None
     run = load(path)
-    subjects = [replace(item, role=role_of(item.name), library=library_of(item.name)) for item in run.subjects]
+    subjects = [_published(item, run.date) for item in run.subjects]
     laws = [replace(item, consequences=CONSEQUENCES.get(item.id, {})) for item in run.laws]
     results = [_with_reasons(item) for item in run.results]
     return replace(run, subjects=subjects, laws=laws, results=results, environment=_with_missing(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
@@ -34,6 +35,8 @@ class GoogleGenaiSDK:
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, the text, the finish reason and the token counts of the SDK's objects."""
+        if why := _unsupported(exchange):
+            return {"unsupported": why}
         self._transport.load(exchange)
         models: Any = self._client.models
         create = models.generate_content_stream if exchange.stream else models.generate_content
@@ -59,9 +62,17 @@ class GoogleGenaiSDK:
         }
 
 
+def _unsupported(exchange: SubjectExchange) -> str:
+    """Return what the response has that the SDK does not request or assemble, or ""."""
+    body = b"".join(exchange.pieces)
+    if exchange.stream and body.lstrip().startswith(b"["):
+        return "it requests streams with alt=sse, which are never arrays"
+    if re.search(rb'"finishReason": ?[0-9]', body):
+        return "it requests enumerations by name"
+    return "it passes on arguments that arrive by value" if re.search(rb'"(partialArgs|willContinue)"', body) else ""
+
+
 def _call(call: Any) -> dict[str, Any]:
-    if call.partial_args or call.will_continue:
-        raise ValueError("the SDK does not assemble arguments that arrive one value at a time")
     return {"id": call.id, "name": call.name, "arguments": call.args or {}}
 
 

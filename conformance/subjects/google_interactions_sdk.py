@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
@@ -36,6 +37,8 @@ class GoogleInteractionsSDK:
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, the text, the status and the token counts of the SDK's objects."""
+        if re.search(rb'"outputs"|"event_type": ?"content\.', b"".join(exchange.pieces)):
+            return {"unsupported": "it reads the steps of the API since June 2026"}
         self._transport.load(exchange)
         create: Any = self._client.interactions.create  # its overloads depend on the value of `stream`
         if exchange.stream:
@@ -45,9 +48,7 @@ class GoogleInteractionsSDK:
         _check(*interaction.steps or [])
         answered = {step.call_id for step in interaction.steps or [] if step.type == "function_result"}
         calls = [
-            {"id": step.id, "name": step.name, "arguments": step.arguments}
-            for step in interaction.steps or []
-            if step.type == "function_call" and step.id not in answered
+            _call(step) for step in interaction.steps or [] if step.type == "function_call" and step.id not in answered
         ]
         return {
             "calls": calls,
@@ -62,12 +63,13 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
     """Collect the events as the documentation shows it: the SDK has no accumulator."""
     calls: dict[int, dict[str, Any]] = {}
     texts: list[str] = []
-    status, usage = None, None
+    status, usage, repeated = None, None, []
     for event in events:
         if event.event_type == "step.start":
             _check(event.step)
+            texts.append(_text([event.step]))
         if event.event_type == "step.start" and event.step.type == "function_call":
-            calls[event.index] = {"id": event.step.id, "name": event.step.name, "arguments": event.step.arguments}
+            calls[event.index] = _call(event.step)
         elif event.event_type == "step.delta":
             if event.delta.type == "arguments_delta" and event.index in calls:
                 call = calls[event.index]
@@ -79,12 +81,15 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
             status, usage = event.status, event.usage
         elif event.event_type == "interaction.completed":
             status, usage = event.interaction.status, event.interaction.usage
+            repeated = event.interaction.steps or []
         elif event.event_type == "error":
             raise RuntimeError(event.error.message if event.error is not None else "the stream failed")
     found = list(calls.values())
+    seen = {call["id"] for call in found}
+    found += [_call(step) for step in repeated if step.type == "function_call" and step.id not in seen]
     return {
         "calls": found,
-        "text": "".join(texts),
+        "text": "".join(texts) or _text(repeated),
         "stop": stop_of(None if status in _BEGUN else status, calls=found),
         "complete": status is not None and status not in _BEGUN,
         "usage": _counts(usage),
@@ -96,6 +101,10 @@ def _check(*steps: Any) -> None:
     for step in steps:
         if step.type == "model_output" and step.error is not None:
             raise RuntimeError(step.error.message)
+
+
+def _call(step: Any) -> dict[str, Any]:
+    return {"id": step.id, "name": step.name, "arguments": step.arguments}
 
 
 def _text(steps: Iterable[Any]) -> str:

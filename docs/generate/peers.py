@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docs.generate import filled
-from toolparity.conformance.cli.publish import BADGES, FOLDER, RESULTS
+from toolparity.conformance.cli.publish import FOLDER, RESULTS, summary
 from toolparity.conformance.reproductions.accusations import Accusation, failures
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
@@ -53,7 +53,7 @@ def _subjects() -> Iterator[str]:
     known = by_reason(failures(load(FOLDER / RESULTS)))
     for path in sorted(baseline.SHIPPED.glob("*.yaml")):
         name = path.stem
-        yield f"\n## {name}{_version(name)}\n\n{_badge(name)}| law | cases | why |\n|---|---|---|\n"
+        yield f"\n## {name}{_version(name)}\n\n{_about(name)}| law | cases | why |\n|---|---|---|\n"
         of_subject = [reason for reason in known if reason.subject == name]
         for law, group in groupby(of_subject, key=lambda reason: reason.law):
             yield _row(name, law, list(group))
@@ -71,11 +71,13 @@ def _not_judged(name: str) -> Iterator[str]:
         yield f"\nNot judged by {laws}: {reason} ({scenarios}).\n"
 
 
-def _badge(name: str) -> str:
-    """Return the badge of a published implementation, with a link to its cases, or ""."""
-    path = FOLDER / BADGES / f"{name}.svg"
-    image = f"../../reports/published/{BADGES}/{name}.svg"
-    return f"[![{name}]({image})]({PUBLISHED}{filter_link(subject=name)})\n\n" if path.exists() else ""
+def _about(name: str) -> str:
+    """Return the badge of a published implementation, with a link to its cases, and its version and date, or ""."""
+    for one in summary().subjects:
+        if one.name == name and one.badge:
+            image = f"[![{name}](../../reports/published/{one.badge})]({PUBLISHED}{filter_link(subject=name)})"
+            return f"{image} {one.version}, run on {one.date}\n\n"
+    return ""
 
 
 def _version(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..compare import count_text
 from ..escape import cut
 from ..kill_matrix import surviving_mutants, unneeded_laws
-from ..results import ROLES, Run
+from ..results import ROLES, Run, SubjectInfo
 from ..sentences import headline_text, noun_of, passing_text
 from ..statistics import Figures, Standing, Tally
 from ..subject_groups import (
@@ -71,11 +71,13 @@ class HeatCell(NamedTuple):
 class HeatRow(NamedTuple):
     """One subject: the cell of all laws, then a cell per law. ``idle``: how many cells have no applicable case.
 
-    ``few``: it has too few cases to compare it with the others.
+    ``few``: it has too few cases to compare it with the others. ``badge``: the file of its badge, or "".
     """
 
     name: str
     version: str
+    date: str
+    badge: str
     role: str
     link: str
     cells: list[HeatCell]
@@ -123,6 +125,7 @@ class SubjectRow(NamedTuple):
 
     name: str
     version: str
+    date: str
     role: str
     claims: list[str]
     wires: str
@@ -209,12 +212,12 @@ def counts(figures: Figures) -> list[Count]:
 
 def heat_maps(run: Run, figures: Figures) -> list[HeatMap]:
     """Return a heat map per group of subjects, the implementations first."""
-    versions = {subject.name: subject.version for subject in run.subjects}
+    known = {subject.name: subject for subject in run.subjects}
     sentences = {law.id: law.sentence for law in run.laws}
-    return [_heat_map(group, versions, sentences) for group in groups(run, figures)]
+    return [_heat_map(group, known, sentences) for group in groups(run, figures)]
 
 
-def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str]) -> HeatMap:
+def _heat_map(group: Group, known: dict[str, SubjectInfo], sentences: dict[str, str]) -> HeatMap:
     columns = [
         HeatColumn(
             cut(law, NAME),
@@ -228,7 +231,7 @@ def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str])
     return HeatMap(
         group.title,
         columns,
-        [_row(item, group, versions.get(item.name, "")) for item in group.standings],
+        [_row(item, group, known.get(item.name, SubjectInfo(item.name, ""))) for item in group.standings],
         [cut(law, NAME) for law in group.idle],
         [(part, len([*columns])) for part, columns in groupby(case_cols, lambda column: column.part)],
         case_cols,
@@ -237,12 +240,14 @@ def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str])
     )
 
 
-def _row(standing: Standing, group: Group, version: str) -> HeatRow:
+def _row(standing: Standing, group: Group, subject: SubjectInfo) -> HeatRow:
     cells = [_cell(standing, law, standing.laws.get(law, Tally())) for law in group.laws]
     whole = _cell(standing, "", standing.cases)
     return HeatRow(
         cut(standing.name, NAME),
-        cut(version, NAME),
+        cut(subject.version, NAME),
+        cut(subject.date, NAME),
+        cut(subject.badge, WORDS),
         ROLES[standing.role],
         filter_link(subject=standing.name, by="law"),
         [whole, *cells],
@@ -284,6 +289,7 @@ def subjects(run: Run) -> list[SubjectRow]:
         SubjectRow(
             cut(subject.name, NAME),
             cut(subject.version, NAME),
+            cut(subject.date, NAME),
             subject.role,
             [cut(claim, NAME) for claim in subject.claims],
             cut("all wires" if subject.wires is None else ", ".join(subject.wires) or "no wire", WORDS),

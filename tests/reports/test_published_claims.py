@@ -126,7 +126,7 @@ RUNNERS = {"openai-agents": "openai-agents-runner", "pydantic-ai": "pydantic-ai-
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(WITHDRAWN))
+@pytest.mark.parametrize("name", sorted(RUNNERS))
 def test_the_reader_fails_and_its_runner_does_not_run_a_call_twice(name: str) -> None:
     if environments.installed(name) is None:
         pytest.skip(f"toolparity subjects install {name}")
@@ -136,6 +136,8 @@ def test_the_reader_fails_and_its_runner_does_not_run_a_call_twice(name: str) ->
         (result,) = status.apply([reader.result(case)], status.known(name, []))
         (found,) = [one for one in result.verdicts if one.check == entry.check]
         assert (found.outcome, found.reason) == ("unsupported", f"not judged: {entry.reason}"), entry
+        if "follows the type" in entry.reason:
+            continue
         (round,) = runner.result(case).rounds
         refused = round.error is not None and not round.calls
         assert refused if "refuses" in entry.reason else len(round.calls) == 1, entry
