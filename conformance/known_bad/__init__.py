@@ -21,12 +21,13 @@ _MODULES = ("calls", "selection", "streams", "metadata", "requests", "stated")
 
 
 class KnownBad(NamedTuple):
-    """``law``: the law that must fail the subject. ``sentence``: its defect in one sentence."""
+    """``law``: the law that must fail the subject. ``sentence``: its defect. ``shown_by``: as in `Defect`."""
 
     name: str
     law: str
     sentence: str
     make: Callable[[], Any]
+    shown_by: str = ""
 
 
 class DefectiveReference(Reference):
@@ -61,6 +62,12 @@ def known_bad() -> dict[str, KnownBad]:
     for module in _MODULES:
         import_module(f".{module}", __name__)
     return {
-        name: KnownBad(name, defect.law, defect.sentence, lambda defect=defect: DefectiveReference(defect))  # type: ignore[misc]
+        name: KnownBad(
+            name,
+            defect.law,
+            defect.sentence,
+            lambda defect=defect: DefectiveReference(defect),  # type: ignore[misc]
+            defect.shown_by,
+        )
         for name, defect in DEFECTS.items()
     }

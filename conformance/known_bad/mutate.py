@@ -16,7 +16,7 @@ class Defect(NamedTuple):
     """A defect in exactly one place.
 
     ``answer(form, exchange)`` changes the canonical form in place, ``exchange(exchange)`` returns a changed input, and
-    ``request(body, follow_up)`` returns a changed request.
+    ``request(body, follow_up)`` returns a changed request. ``shown_by``: a pattern of the scenarios that show it first.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Defect(NamedTuple):
     answer: Callable[[CanonicalForm, SubjectExchange], None] | None = None
     exchange: Callable[[SubjectExchange], SubjectExchange] | None = None
     request: Callable[[Any, FollowUp], Any] | None = None
+    shown_by: str = ""
 
 
 #: Name -> defect, in the order of definition.
@@ -32,19 +33,19 @@ DEFECTS: dict[str, Defect] = {}
 
 
 def defect(
-    law: str, changes: Literal["answer", "exchange", "request"] = "answer"
+    law: str, changes: Literal["answer", "exchange", "request"] = "answer", *, shown_by: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a defect that ``law`` must detect.
 
-    ``changes``: what the function changes. The name of the defect is the function's name with hyphens, its sentence the
-    first line of the docstring.
+    ``changes``: what the function changes. ``shown_by``: as in `Defect`. The name of the defect is the function's name
+    with hyphens, its sentence the first line of the docstring.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__.strip("_").replace("_", "-")
         assert name not in DEFECTS, name
         sentence = (function.__doc__ or "").strip().splitlines()[0]
-        DEFECTS[name] = Defect(name, law, sentence, **{changes: function})
+        DEFECTS[name] = Defect(name, law, sentence, shown_by=shown_by, **{changes: function})
         return function
 
     return register

@@ -23,10 +23,10 @@ def _losing(name: str) -> Callable[[Any, FollowUp], Any]:
 
 
 for _name in sorted({name for places in PLACES.values() for name in places}):
-    defect("replay" if _name in OWNED else "handoff", "request")(_losing(_name))
+    defect("replay" if _name in OWNED else "handoff", "request", shown_by="states-*")(_losing(_name))
 
 
-@defect("handoff", "request")
+@defect("handoff", "request", shown_by="states-*")
 def tool_choice_lost(body: Any, follow_up: FollowUp) -> Any:
     """Lets the model choose whether it calls a tool."""
     for holder in (body, body.get("toolConfig") or {}, body.get("generation_config") or {}):

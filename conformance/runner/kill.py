@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -73,7 +74,8 @@ def _count_failures(case_filter: CaseFilter, name: str) -> Counter[str]:
     """
     subject = known_bad()[name]
     judge, own_law = Judge(subject.make(), twice=False), [LAWS[subject.law]]
-    for _, group in groupby(case_filter.cases(), key=lambda case: case.scenario):
+    likely = sorted(case_filter.cases(), key=lambda case: not fnmatchcase(case.scenario, subject.shown_by))
+    for _, group in groupby(likely, key=lambda case: case.scenario):
         cases = list(group)
         if _failures(judge, cases, own_law)[subject.law]:
             return _failures(judge, cases, LAWS.values())
