@@ -311,9 +311,18 @@ def stated_by(body: Json, wire: str) -> Json:
         found.pop("json", None)  # a wire may state both
     for name, source in _media(body):
         found.setdefault(name, source)
-    if marks := json.dumps(body).count('"cache_control"') + json.dumps(body).count('"cachePoint"'):
+    if marks := _marks(body):
         found["cache"] = marks
     return found
+
+
+def _marks(body: Json) -> int:
+    """Return how many marks for the cache a request has."""
+    try:
+        text = msgspec.json.encode(body)
+    except (ValueError, OverflowError):  # half a surrogate pair, or a large number
+        text = json.dumps(body).encode()
+    return text.count(b'"cache_control"') + text.count(b'"cachePoint"')
 
 
 def without(body: Json, wire: str, names: Iterable[str]) -> Json:
