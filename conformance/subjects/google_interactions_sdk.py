@@ -63,7 +63,8 @@ def _streamed(events: Iterable[Any]) -> dict[str, Any]:
     """Collect the events as the documentation shows it: the SDK has no accumulator."""
     calls: dict[int, dict[str, Any]] = {}
     texts: list[str] = []
-    status, usage, repeated = None, None, []
+    repeated: list[Any] = []
+    status, usage = None, None
     for event in events:
         if event.event_type == "step.start":
             _check(event.step)
