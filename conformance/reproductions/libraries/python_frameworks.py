@@ -24,7 +24,7 @@ def haystack(ask: Ask) -> Code:
     option = ", streaming_callback=lambda chunk: None" * ask.stream
     lines.append(f'answer = generator.run([ChatMessage.from_user("Hello")]{option})["replies"][0]')
     values = {
-        "calls": "[[call.tool_name, call.arguments] for call in answer.tool_calls]",
+        "calls": "[{'id': call.id, 'name': call.tool_name, 'args': call.arguments} for call in answer.tool_calls]",
         "text": "answer.text",
         "stop": '[answer.meta.get("finish_reason"), answer.meta.get("status")]',
         "complete": '[answer.meta.get("finish_reason"), answer.meta.get("status")]',
