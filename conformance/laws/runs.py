@@ -24,7 +24,7 @@ from ..oracle.settings import tools
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
 from .matching import call_list, is_same_call, match_calls, texts_in
-from .rounds import asked_again, continuation_failures, shows_the_break
+from .rounds import asked_again, compacts, continuation_failures, shows_the_break
 
 
 def _refused(round: CaseRound) -> bool:
@@ -284,7 +284,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
             yield Failure(number, reason, dict(calls), dict(results), effect="malformed")
         yield from _misplaced_results(round)
-        if not any(oracle(wire).texts(body, "user")):
+        if not compacts(round) and not any(oracle(wire).texts(body, "user")):
             yield Failure(number, "the user's message is missing in the next request", effect="lost")
         yield from continuation_failures(round)
         if len(round.sent) > 1 and runs:

@@ -151,7 +151,7 @@ def _usage(failure: Failure, how: str) -> bool:
 
 def _unmarked(failure: Failure, pattern: str) -> bool:
     """Nothing in the answer to a broken stream shows the break, and the answer has the pattern."""
-    return _why(failure, "looks complete|nothing in the answer shows it") and _differs(failure, f"-> .*({pattern})")
+    return _why(failure, "looks complete|nothing .* shows it") and _differs(failure, f"-> .*({pattern})")
 
 
 def _silently(failure: Failure) -> bool:

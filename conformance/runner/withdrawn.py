@@ -29,8 +29,18 @@ def _repeats(reason: str) -> list[BaselineEntry]:
 
 _TYPED = _entries(_FOLLOWS, "conservation", "declared-function-typed-as-hosted", "xai.grpc")
 
+_UNASKED = _entries(
+    "a provider sends context_management only to a request for it, which has typed events",
+    "conservation",
+    "members-beside-a-call items-of-servers-beside-a-call",
+    "anthropic.messages",
+    "stream",
+)
+
 #: Subject -> its withdrawn accusations.
 WITHDRAWN: dict[str, list[BaselineEntry]] = {
+    "langchain-core": _UNASKED,
+    "langgraph-agent": _UNASKED,
     "openai-agents": _repeats("its runner runs the call once"),
     "pydantic-ai": [
         *_repeats(_REFUSES),
