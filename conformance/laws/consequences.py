@@ -49,6 +49,7 @@ CONSEQUENCES: dict[str, dict[Effect, str]] = {
         " that the rest is missing.",
         "executed": "Calls of a stream that broke run, although the rest of the response is missing.",
         "altered": "A stream that breaks gives calls or text that the model did not send.",
+        "lost": "A stream that breaks gives less than arrived: a call that had ended, or text, is missing.",
     },
     "arguments": {
         "altered": "The tool gets other arguments than the model wrote.",
