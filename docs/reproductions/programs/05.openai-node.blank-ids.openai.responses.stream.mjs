@@ -1,0 +1,17 @@
+// npm install openai@7.59.0
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import OpenAI from "openai";
+
+const server = createServer((_, response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(readFileSync("blank-ids.openai.responses.stream.sse"));
+}).listen(0);
+const baseURL = `http://127.0.0.1:${server.address().port}/v1`;
+
+const client = new OpenAI({ apiKey: "none", baseURL, maxRetries: 0 });
+const answer = await client.responses.stream({ model: "m", input: "" }).finalResponse();
+
+console.log(JSON.stringify({ calls: answer.output }));
+process.exit();
+// expected: roll_dice({"sides":6}), roll_dice({"sides":20})
