@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 from boto3.session import Session
+from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError, EventStreamError
 
@@ -48,15 +49,22 @@ def settings(wanted: RequestSettings) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def client(link: Link) -> Iterator[Any]:
-    """Yield a client without retries."""
+    """Yield a client without retries.
+
+    The SDK sends an API key to addresses with https only, so that for another address it is added to the headers.
+    """
+    encrypted = link.base.startswith("https:")
     config = Config(
-        signature_version="bearer",
+        signature_version="bearer" if encrypted else UNSIGNED,
         retries={"total_max_attempts": 1},
         read_timeout=link.timeout,
         connect_timeout=link.timeout,
     )
-    with mock.patch.dict(os.environ, {_KEY: link.key}):
+    with mock.patch.dict(os.environ, {_KEY: link.key} if encrypted else {}):
         sdk = Session(**_UNUSED).client("bedrock-runtime", endpoint_url=link.base, config=config)
+    if not encrypted:
+        header = {"Authorization": f"Bearer {link.key}"}
+        sdk.meta.events.register("before-call.bedrock-runtime", lambda params, **_: params["headers"].update(header))
     try:
         yield sdk
     finally:
