@@ -6,12 +6,12 @@ from typing import Any
 
 from agent import Function, OutOfScope, serve  # type: ignore[import-not-found]  # isort: skip
 
-from google.adk.agents import Agent, RunConfig  # type: ignore[import-not-found,import-untyped,unused-ignore]
-from google.adk.agents.run_config import StreamingMode  # type: ignore[import-not-found,import-untyped,unused-ignore]
-from google.adk.models import Gemini  # type: ignore[import-not-found,import-untyped,unused-ignore]
-from google.adk.runners import InMemoryRunner  # type: ignore[import-not-found,import-untyped,unused-ignore]
-from google.adk.tools import BaseTool  # type: ignore[import-not-found,import-untyped,unused-ignore]
-from google.genai import types  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from google.adk.agents import Agent, RunConfig
+from google.adk.agents.run_config import StreamingMode
+from google.adk.models import Gemini
+from google.adk.runners import InMemoryRunner
+from google.adk.tools import BaseTool
+from google.genai import types
 
 #: What errors say about forms of a response that only other requests get.
 _NOT_REQUESTED = ("Raw response: [", "'int' object has no attribute 'upper'")
@@ -41,13 +41,13 @@ async def act(ask: dict[str, Any], functions: list[Function]) -> tuple[None, boo
     session = await runner.session_service.create_session(app_name="app", user_id="user")
     last: Any = None
     try:
-        async for last in runner.run_async(  # noqa: B007 (it is read after the loop)
+        async for event in runner.run_async(
             user_id="user",
             session_id=session.id,
             new_message=types.UserContent(parts=[types.Part(text="Hello")]),
             run_config=RunConfig(streaming_mode=StreamingMode.SSE if ask["stream"] else StreamingMode.NONE),
         ):
-            pass
+            last = event
     except Exception as error:
         if any(sign in str(error) for sign in _NOT_REQUESTED):
             raise OutOfScope("it requests neither an array for a stream nor numbers for enumerations") from error
