@@ -18,7 +18,7 @@ def javascript_test(accusation: Accusation) -> str:
     read = f'readFileSync("src/__fixtures__/{accusation.response.file}", "utf8")'
     plain = f'{{ type: "json-value", body: JSON.parse({read}) }}'
     response = f'{{ type: "stream-chunks", chunks: [{read}] }}' if ask.stream else plain
-    asking = [line.replace("baseURL", f'baseURL: "{_BASE}"') for line in code.lines]
+    asking = [f'const baseURL = "{_BASE}";', *code.lines]
     if accusation.is_of_agent:
         asking = ["const ran = [];", *asking]
     path = spec(ask.wire).path.removeprefix("/v1")

@@ -116,6 +116,7 @@ HOSTS = {
     "bedrock.converse": "docs.aws.amazon.com",
     "cohere.chat": "docs.cohere.com",
     "ollama.chat": "docs.ollama.com",
+    "google.gemini": "ai.google.dev",
 }
 
 
