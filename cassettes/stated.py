@@ -389,11 +389,15 @@ def _remove(body: Any, path: list[str]) -> None:
 
 def _users(body: Json) -> list[Json]:
     """Return the user's messages."""
-    key = next((name for name in ("input", "contents") if name in body), "messages")
+    key = next((name for name in _CONVERSATIONS if name in body), "messages")
     if isinstance(body[key], str):
         body[key] = [{"type": "user_input", "content": body[key]}]
     roles = ("user", "ROLE_USER")
     return [item for item in body[key] if item.get("role") in roles or item.get("type") == "user_input"]
+
+
+#: The members of the wires for the conversation.
+_CONVERSATIONS = ("input", "contents", "messages")
 
 
 def _contents(message: Json, wire: str = "") -> list[Any]:
@@ -428,9 +432,12 @@ def _merge(body: Json, other: Json) -> None:
 
 def _media(body: Json) -> Iterator[tuple[str, str]]:
     """Yield the name and the data or the address of each image and document in the user's messages."""
-    for message in _users(json.loads(json.dumps(body))):
+    if isinstance(next((body[name] for name in _CONVERSATIONS if name in body), ""), str):
+        return
+    for message in _users(body):
         yield from (("image", image) for image in message.get("images") or ())
-        for part in _contents(message) if message.get("content", message.get("parts")) else ():
+        parts = message.get("parts", message.get("content"))
+        for part in parts if isinstance(parts, list) else ():
             yield from _media_of(part)
 
 

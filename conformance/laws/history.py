@@ -33,6 +33,7 @@ from ..oracle.responses import Irregular, Json, read
 from ..oracle.settings import (
     TRANSPORT,
     added_settings,
+    asked_settings,
     instructions,
     must_state,
     settings,
@@ -196,7 +197,8 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     declared, there = tools(request, source), tools(body, wire)
     said = merged_turns([*turns(request), ("model", round.expected.text), ("result", "")])
     texts, spoken = list(oracle(wire).texts(body, "user")), turns(body)
-    if MEDIA & settings(request, source).keys() - settings(body, wire).keys():  # a note may replace media
+    asked, stated = asked_settings(round.exchange), settings(body, wire)
+    if MEDIA & asked.keys() - stated.keys():  # a note may replace media
         texts = [text for one in texts if (text := NOTE.sub("", one))]
         spoken = [(speaker, NOTE.sub("", text)) for speaker, text in spoken]
     pairs: list[tuple[str, Any, Any]] = [
@@ -244,17 +246,15 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
             ("which calls are incomplete", cut, [str(status).endswith("INCOMPLETE") for status in sent[-len(cut) :]])
         )
     names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
-    stated = settings(body, wire)
     stated["tool choice"] = names.get(stated["tool choice"], stated["tool choice"])
     same_owner = spec(wire).owner == round.exchange.provider
-    asked = settings(request, source)
     pairs += [
         (f"the setting {name}", value, stated.get(name))
         for name, value in asked.items()
         if must_state(name, value, stated, wire, same_owner=same_owner)
     ]
     pairs.append(("the signatures of the calls", [], refused_calls(body)))
-    pairs.append(("the settings", [], added_settings(request, source, body, wire)))
+    pairs.append(("the settings", [], added_settings(round.exchange, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:
         if not json_equal(wanted, got):

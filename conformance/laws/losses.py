@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from ..cases.case import CaseRound
 from ..oracle import facts
 from ..oracle.history import conversation, turns
 from ..oracle.responses import Irregular, Json, WireBlock, leaves, parsed_arguments, read
-from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, declared_tools, has_choice, settings, tools
+from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, asked_settings, declared_tools, has_choice, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
 from .matching import json_equal
@@ -115,7 +116,7 @@ class _Loss(NamedTuple):
     required: bool
 
 
-class _HandedOver(Struct):
+class _HandedOver(Struct, dict=True):
     """A response with its conversation, and the request into which it was written."""
 
     round: CaseRound
@@ -132,18 +133,21 @@ class _HandedOver(Struct):
         """Return the members of the response's blocks of these types."""
         return [block.members for block in self.blocks if block.members["type"] in types]
 
+    @cached_property
     def sent_earlier(self) -> list[Json]:
-        """Return all objects in the items that the model said earlier, and in those of the results."""
+        """All objects in the items that the model said earlier, and in those of the results."""
         items = conversation(self.request)[1]
         return list(_objects([item for item in items if not str(item.get("role")).lower().endswith("user")]))
 
+    @cached_property
     def tools(self) -> list[Tool]:
-        """Return the tools of the client that the request declared."""
+        """The tools of the client that the request declared."""
         return tools(self.request, self.round.exchange.wire)
 
+    @cached_property
     def settings(self) -> tuple[Json, Json]:
-        """Return the settings of the earlier request, and of the one into which it was written."""
-        return settings(self.request, self.round.exchange.wire), settings(self.body, self.wire)
+        """The settings of the earlier request, and of the one into which it was written."""
+        return asked_settings(self.round.exchange), settings(self.body, self.wire)
 
     def has_text(self, text: str) -> bool:
         return json_codec.text(text)[1:-1] in json_codec.text(self.body)
@@ -175,7 +179,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
 
 def _foreign_content(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of blocks: reasoning, what the provider ran, refusals and blocks without a meaning elsewhere."""
-    earlier, reasoning = handed_over.sent_earlier(), handed_over.of_type("reasoning")
+    earlier, reasoning = handed_over.sent_earlier, handed_over.of_type("reasoning")
     thought = [each for each in earlier if each.get("type") in _THOUGHTS or _has([each], *_THOUGHT_MEMBERS)]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
@@ -183,20 +187,20 @@ def _foreign_content(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("reasoning", bool(reasoning or thought or _has(earlier, "encrypted_content")), lost)
     yield _both("server-tool", bool(handed_over.of_type(*_OF_SERVERS)) or any(map(_is_of_server, earlier)))
     yield _both("refusal", bool(handed_over.of_type("refusal")))
-    asked, stated = handed_over.settings()
+    asked, stated = handed_over.settings
     unmarked = asked.get("cache") != stated.get("cache") and _has_cache_points(handed_over)
     yield _both("opaque", bool(handed_over.of_type("opaque")) or unmarked)
 
 
 def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of members of texts and calls."""
-    earlier = handed_over.sent_earlier()
+    earlier = handed_over.sent_earlier
     cited = any(text["annotations"] for text in handed_over.of_type("text"))
     yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
     yield _both("arguments", spec(handed_over.wire).parsed_arguments and _has_other_arguments(handed_over))
     called = any(call["namespace"] or call["caller"] for call in handed_over.of_type("tool_call"))
     yield _both("namespace", called or _has(earlier, "caller", "namespace"))
-    asked, stated = handed_over.settings()
+    asked, stated = handed_over.settings
     unmarked = asked.get("cache") != stated.get("cache") and not _has_cache_points(handed_over)
     has_extra = _has_extra(handed_over) or unmarked
     calls = [block for block in handed_over.blocks if block.members["type"] == "tool_call"]
@@ -207,15 +211,15 @@ def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
 
 def _foreign_tools(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of declared tools."""
-    declared = handed_over.tools()
+    declared = handed_over.tools
     yield _both("hosted-tool", len(declared) < len(declared_tools(handed_over.request)))
     yield _both("kind", not facts(handed_over.wire).custom_tools and any(tool.schema is None for tool in declared))
 
 
 def _foreign_settings(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of settings, and what the request gets because its provider requires it."""
-    request, declared, target = handed_over.request, handed_over.tools(), facts(handed_over.wire)
-    asked, stated = handed_over.settings()
+    request, declared, target = handed_over.request, handed_over.tools, facts(handed_over.wire)
+    asked, stated = handed_over.settings
     unlimited = not any(request.get(name) for name in _LIMITS)
     has_default = {"": False, "limit": unlimited, "tools": not declared}[target.required]
     yield _Loss("default", has_default or "format" in asked, required=False)  # nothing is lost
@@ -266,7 +270,7 @@ def _has_extra(handed_over: _HandedOver) -> bool:
     made = [each for block in said for each in _objects(block.source)]
     earlier = [
         each
-        for each in handed_over.sent_earlier()
+        for each in handed_over.sent_earlier
         if each.get("thought") is not True and not each.keys().isdisjoint(("text", "functionCall"))
     ]
     return _has(made, "extra_content", "signature") or _has([*made, *earlier], "thoughtSignature")
@@ -300,7 +304,7 @@ def _has_other_arguments(handed_over: _HandedOver) -> bool:
     """Return whether a call of the conversation has arguments that should be a JSON object and are none."""
     calls = [call for call in handed_over.of_type("tool_call") if call["kind"] != "custom"]
     texts = [call["arguments_text"] for call in calls]
-    texts += [each["arguments"] for each in handed_over.sent_earlier() if isinstance(each.get("arguments"), str)]
+    texts += [each["arguments"] for each in handed_over.sent_earlier if isinstance(each.get("arguments"), str)]
     return any(parsed_arguments(text)[1] != "complete" for text in texts)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from toolparity.cassettes.stated import LACKING_CHOICES, OWNED, PLACES, stated_by, without
 from toolparity.normalizer import json_codec
 
+from ..subjects import SubjectExchange
 from . import Json, facts, message_texts
 from .history import conversation, role_of, texts_of
+from .same import Same
 
 #: Settings of the connection and of what a response may omit: they may differ from request to request.
 TRANSPORT = frozenset(("stream", "stream_options"))
@@ -79,6 +82,16 @@ def settings(body: Json, wire: str) -> Json:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def asked_settings(exchange: SubjectExchange) -> Json:
+    """Return the settings of the request of an exchange, which must not be changed."""
+    return _asked(Same(exchange, exchange.request))
+
+
+@lru_cache(maxsize=64)  # the requests of one scenario
+def _asked(key: Same) -> Json:
+    return settings(key.value.request, key.value.wire)
+
+
 def stated_choice(body: Json) -> Any:
     """Return the tool choice of a request as its wire has it, or None."""
     names = ("tool_choice", "toolChoice", "functionCallingConfig")
@@ -111,12 +124,12 @@ STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "s
 STRUCTURE |= {"contents", "systemInstruction"}
 
 
-def added_settings(request: Json, source: str, body: Json, wire: str) -> list[str]:
+def added_settings(exchange: SubjectExchange, body: Json, wire: str) -> list[str]:
     """Return the settings of a request for another wire that are not in the conversation, and members of messages.
 
     A setting is known by its value. A wire may require a limit, and one choice is the default.
     """
-    asked = settings(request, source)
+    request, asked = exchange.request, asked_settings(exchange)
     stated = [*_values_of(request), *asked.values()]
     added = [
         name

@@ -21,6 +21,7 @@ from toolparity.normalizer.wires.registry import spec
 
 from ...subjects import SubjectExchange
 from .. import has_json_lines, is_array, json_texts, json_values
+from ..same import Same
 
 Json = dict[str, Any]
 
@@ -92,7 +93,7 @@ class WireResponse(Struct, frozen=True):
 def read(exchange: SubjectExchange) -> WireResponse:
     """Return the reading of a response by the oracle of its wire, which must not be changed. Raises Irregular."""
     is_long = sum(map(len, exchange.pieces)) > _LONG
-    found = _read(exchange) if is_long else _cached(_SamePieces(exchange))
+    found = _read(exchange) if is_long else _cached(Same(exchange, exchange.pieces))
     if isinstance(found, Irregular):
         raise found.with_traceback(None)  # it is kept: else each raise would lengthen its traceback
     return found
@@ -102,22 +103,9 @@ def read(exchange: SubjectExchange) -> WireResponse:
 _LONG = 1 << 16
 
 
-class _SamePieces:
-    """An exchange as a key of a cache, by the identity of its pieces: the policies of a case share them."""
-
-    def __init__(self, exchange: SubjectExchange) -> None:
-        self.exchange = exchange
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SamePieces) and self.exchange.pieces is other.exchange.pieces
-
-    def __hash__(self) -> int:
-        return id(self.exchange.pieces)
-
-
 @lru_cache(maxsize=64)  # the responses of one scenario
-def _cached(key: _SamePieces) -> WireResponse | Irregular:
-    return _read(key.exchange)
+def _cached(key: Same) -> WireResponse | Irregular:
+    return _read(key.value)
 
 
 def _read(exchange: SubjectExchange) -> WireResponse | Irregular:
