@@ -20,6 +20,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 
 from ..answer import SubjectAnswer, parse_answer
+from ..oracle import facts
 from ..subjects import CallResult, SubjectExchange
 from ..subjects.reference import read_answer
 from . import correlation
@@ -111,9 +112,17 @@ class Conversation:
         return {**body, "model": correlation.model_name(self.route.model, self._token)}
 
     def upstream_body(self) -> Any:
-        """Return the same request as an upstream body that carries everything: what a correct gateway sends."""
+        """Return the same request as an upstream body that carries everything: what a correct gateway sends.
+
+        It lacks a limit of output tokens that the client does not state: the gateway chooses it.
+        """
         surface = self.route.surface
-        return json_form(write_request(self.request, surface.wire, provider=surface.provider).body)
+        body = json_form(write_request(self.request, surface.wire, provider=surface.provider).body)
+        limit = facts(self._wire).limit
+        is_stated = not limit or {limit, "max_tokens"} & self.request.params.keys()
+        if not is_stated and facts(surface.wire).required == "limit":
+            del body["max_tokens"]
+        return body
 
     def continue_with(self, turn: Turn, results: Sequence[CallResult], ask: str | None) -> bool:
         """Extend the request by a reply and the results of its calls. ``ask``: the user's next message.
