@@ -10,6 +10,7 @@ from typing import Any, cast
 from .detect import detect_body
 from .errors import DecoderFinished, MalformedBody
 from .events import Event
+from .headers import ResponseHeaders, with_rate_limits
 from .model import Response, Wire
 from .payloads import Payload, payload_of
 from .readers import DEFAULT_MAX_EVENT_BYTES, EventReader, JsonLinesReader, SseReader, StreamEvent
@@ -73,7 +74,8 @@ class StreamDecoder:
     ``feed(data)`` takes bytes of the body or event objects of a provider's SDK, and returns the canonical events that
     they complete. The first bytes determine the framing: SSE, AWS event stream, JSON lines or a JSON array.
     Consecutive deltas of one block in a chunk become one event. ``finish()`` returns the Response. On `xai.grpc`, pass
-    one serialized message or one SDK object at a time. The arguments are those of `normalize`. ``events``: False if
+    one serialized message or one SDK object at a time. `ResponseHeaders` add the rate limits to the response. The
+    arguments are those of `normalize`. ``events``: False if
     only the Response is needed; ``feed`` then returns no events and takes less time.
 
     Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, TooManyCalls if the stream opens more
@@ -107,6 +109,7 @@ class StreamDecoder:
         self._reported: set[tuple[str, str]] = set()
         self._framing_findings = 0  # the number of findings of the reader, which come first in any pieces
         self._finished = False
+        self._rate_limits: dict[str, str] = {}
 
     def feed(self, data: Any) -> list[Event]:
         """Decode the next chunk and return the events that it completes. Raises DecoderFinished after ``finish()``."""
@@ -126,6 +129,9 @@ class StreamDecoder:
         """Decode a chunk before the fast path can be used, or one that is not bytes."""
         if self._finished:
             raise DecoderFinished("feed() after finish()")
+        if isinstance(data, ResponseHeaders):
+            self._rate_limits |= data.rate_limit
+            return
         wire = self._beginning.wire
         if type(data) is not bytes:
             payload = payload_of(data, None if wire is None else wire.name, event=True)
@@ -166,8 +172,7 @@ class StreamDecoder:
         self._fast_reader = None
         if self._stream is None:
             self._beginning.fail()
-        response: Response = self._stream.finish()
-        return response
+        return with_rate_limits(self._stream.finish(), self._rate_limits)
 
     def _process(self, events: list[StreamEvent], reader: EventReader, out: list[Event]) -> None:
         """Decode the events that the reader completed, and report its problems."""

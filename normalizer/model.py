@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, Self, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import astuple
 
 from .findings import Finding
@@ -181,6 +181,7 @@ class Usage(Struct, frozen=True, gc=False):
     """Token counts with the same meaning on every wire. A count that the wire does not report is None, never 0.
 
     ``input_tokens`` includes cache reads and writes; ``output_tokens`` includes reasoning. ``raw``: the wire's usage.
+    ``estimated``: true if a count is an estimate of a `Turn`. The JSON of a usage without one lacks this member.
     """
 
     input_tokens: int | None = None
@@ -189,6 +190,7 @@ class Usage(Struct, frozen=True, gc=False):
     cached_input_tokens: int | None = None
     cache_write_tokens: int | None = None
     raw: Any = None
+    estimated: bool | UnsetType = UNSET
 
 
 class Error(Struct, frozen=True, gc=False):

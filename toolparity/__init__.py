@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .normalizer.decoder import StreamDecoder, normalize
     from .normalizer.errors import ToolparityError
     from .normalizer.findings import Finding
+    from .normalizer.headers import ResponseHeaders
     from .normalizer.model import (
         ApprovalRequest,
         Block,
@@ -61,6 +62,7 @@ __all__ = [
     "Request",
     "RequestWriter",
     "Response",
+    "ResponseHeaders",
     "Selection",
     "ServerToolCall",
     "ServerToolResult",
@@ -89,6 +91,7 @@ _HOMES = {
     "normalize": "decoder",
     "ToolparityError": "errors",
     "Finding": "findings",
+    "ResponseHeaders": "headers",
     "Ref": "policies",
     "Selection": "policies",
     "select": "policies",

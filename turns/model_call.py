@@ -10,6 +10,7 @@ from toolparity.normalizer.conversation import Encoded, Request
 from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import Event
+from toolparity.normalizer.headers import ResponseHeaders, rate_limits, with_rate_limits
 from toolparity.normalizer.model import Error, Response
 from toolparity.normalizer.requests import RequestWriter
 from toolparity.normalizer.wires.registry import wire_name
@@ -18,7 +19,8 @@ from .block_tracker import BlockTracker
 from .execution.exceptions import described, is_failure, message, shortened
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
-from .retry_after import demanded
+from .retry_after import demanded, headers_of
+from .tokens import TokenCounter, with_estimate
 from .tool_adapter import ToolAdapter
 
 _log = logging.getLogger("toolparity")
@@ -56,7 +58,8 @@ WrapDecoder = Callable[[StreamDecoder, Request], AnswerDecoder]
 class ModelCall:
     """Sends one request and decodes its answer. ``partial`` returns the partial answer if the turn is cancelled.
 
-    ``choice``: the index of the choice whose blocks become inputs.
+    ``choice``: the index of the choice whose blocks become inputs. ``counter``: estimates what the provider does not
+    report of the usage.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class ModelCall:
         choice: int,
         prepare: Prepare | None = None,
         reader: WrapDecoder | None = None,
+        counter: TokenCounter | None = None,
     ) -> None:
         #: The request as it is sent.
         self.request = adapter.adapt(prepare(request) if prepare is not None else request)
@@ -80,6 +84,9 @@ class ModelCall:
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
+        self._cut = False
+        self._rate_limits: dict[str, str] = {}
+        self._counter = counter if counter is not None else TokenCounter()
         #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
 
@@ -96,12 +103,16 @@ class ModelCall:
                     self._whole = chunk
                     self.retry_after = demanded(chunk)
                     continue
+                if isinstance(chunk, ResponseHeaders):
+                    self._rate_limits |= chunk.rate_limit
+                    continue
                 events = [chunk] if isinstance(chunk, Event) else self._decoder.feed(chunk)
                 if inputs := self._tracker.feed(events):
                     await post(*inputs, paced=True)
             response = self._finish()
         except ToolLimitReached as reached:
             await close(chunks)  # before `post`, which waits for the consumer
+            self._cut = True
             await post(*self._tracker.feed(cast(tuple[Event, ...], reached.events)), paced=True)
             response = self._finish()
         except BaseException as error:
@@ -128,6 +139,7 @@ class ModelCall:
 
     def fail(self, error: BaseException) -> list[Input]:
         """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
+        self._rate_limits |= rate_limits(headers_of(error))
         inputs, response = self.partial()
         return [*inputs, AnswerFailed(error_of(error), response, demanded(error))]
 
@@ -138,7 +150,9 @@ class ModelCall:
         else:
             read = getattr(self._decoder, "read", None)
             response = read(self._whole) if read is not None else self._whole
-        self._response = self._adapter.restored(self.encoded.restored(response))
+        response = with_rate_limits(self._adapter.restored(self.encoded.restored(response)), self._rate_limits)
+        cut = self._cut or not response.complete
+        self._response = with_estimate(response, self.request, self._counter, cut=cut)
         return self._response
 
 

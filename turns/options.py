@@ -23,6 +23,7 @@ from .model_call import Prepare, WrapDecoder
 from .observer import Observer
 from .performer import Acknowledger, Approver
 from .provider import Provider
+from .tokens import Counter, estimated
 
 _S = TypeVar("_S", bound=Struct)
 
@@ -38,8 +39,9 @@ class Hooks(Struct, frozen=True):
     record each step before its effects run (`Observer`). ``executor``: pass one to share threads among turns, or to
     wrap calls. ``inject``: the object that the tools' `Injected` parameters receive (an ``executor`` that is passed has
     a separate one). ``prepare`` changes each request before it is sent, and ``reader`` wraps the decoder of its answer
-    (`model_call`). ``backoff``: when to retry an overloaded provider, None for never. ``direct``: middleware over the
-    machine's inputs. ``telemetry``: measures the turn (`telemetry.Telemetry`).
+    (`model_call`). ``backoff``: when to retry an overloaded provider, None for never. ``count_tokens``: returns the
+    number of tokens of a text, for answers whose usage the provider does not report (`Usage.estimated`). ``direct``:
+    middleware over the machine's inputs. ``telemetry``: measures the turn (`telemetry.Telemetry`).
     """
 
     approve: Approver | None = None
@@ -50,6 +52,7 @@ class Hooks(Struct, frozen=True):
     prepare: Prepare | None = None
     reader: WrapDecoder | None = None
     backoff: Backoff | None = DEFAULT
+    count_tokens: Counter = estimated
     direct: Middleware | None = None
     telemetry: Instrument | None = None
 
@@ -94,6 +97,7 @@ class AgentOptions(TypedDict, total=False):
     prepare: Prepare | None
     reader: WrapDecoder | None
     backoff: Backoff | None
+    count_tokens: Counter
     direct: Middleware | None
     telemetry: Instrument | None
 

@@ -56,9 +56,16 @@ class Outcome(Struct, frozen=True):
 
     @property
     def cost(self) -> float | None:
-        """The cost of the turn so far by the option ``prices``, None without prices."""
+        """The cost of the turn so far by the option ``prices``, None without prices and before the first answer."""
         prices = self.state.settings.prices
         return prices.cost(self.usage) if prices is not None else None
+
+    @property
+    def rate_limit(self) -> dict[str, str]:
+        """The headers about rate limits of the last answer that had some, by name in lower case."""
+        answers = [round.answer for round in reversed(self.state.rounds)]
+        limits = (answer.extra.get("rate_limit") for answer in answers if answer is not None)
+        return next(filter(None, limits), {})
 
     @property
     def output(self) -> Any:

@@ -35,6 +35,7 @@ from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
 from .output import OutputType
 from .provider import Provider
 from .tasks import Tasks
+from .tokens import Counter, TokenCounter, estimated
 from .tool_adapter import ToolAdapter
 
 #: True approves, False denies, a string denies with this reason, None postpones the decision.
@@ -65,6 +66,7 @@ class Performer:
         prepare: Prepare | None,
         reader: WrapDecoder | None,
         output: OutputType | None = None,
+        count_tokens: Counter = estimated,
     ) -> None:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
@@ -79,6 +81,7 @@ class Performer:
         self._prepare = prepare
         self._reader = reader
         self._output = output
+        self._counter = TokenCounter(count_tokens)
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._adapter = ToolAdapter(provider.wire, provider.name)
         self._lost: set[tuple[str, str]] = set()  # what was logged as lost already: each request has the history
@@ -162,7 +165,14 @@ class Performer:
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
-                provider, self._writer, self._adapter, ask.request, settings.choice, self._prepare, self._reader
+                provider,
+                self._writer,
+                self._adapter,
+                ask.request,
+                settings.choice,
+                self._prepare,
+                self._reader,
+                self._counter,
             )
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):

@@ -13,6 +13,8 @@ A client over an official SDK needs a few lines. It sends the body, yields what 
 - Pass on the wait that the headers of an error demand: with `retry_after.with_retry_after(response, headers)`, or with
   an exception that has ``error.response.headers``. The turn waits and asks again (`backoff.Backoff`). Retries of the
   SDK come first. With ``max_retries=0`` the turn makes all retries, and emits an event for each.
+- Pass on what other headers say about rate limits: yield `ResponseHeaders.of(headers)`, if it is not None, with the
+  chunks of the body. The turn keeps them (`Outcome.rate_limit`).
 - Closing the iterator (`aclose`) closes the connection.
 """
 

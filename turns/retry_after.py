@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from toolparity.normalizer.headers import pairs_of, rate_limits, with_rate_limits
 from toolparity.normalizer.model import Response
 
 _KEY = "retry_after"
 
 
 def with_retry_after(response: Response, headers: Any) -> Response:
-    """Attach the wait that these headers demand to an error response, and return the response.
+    """Attach the wait that these headers demand, and the rate limits in them, to an error response, and return it.
 
     The wait is not part of the canonical form. A `Turn` reads it with `demanded`.
     """
+    response = with_rate_limits(response, rate_limits(headers))
     seconds = retry_after(headers)
     if seconds is not None:
         response.__dict__[_KEY] = seconds
@@ -29,12 +31,17 @@ def demanded(source: Response | BaseException) -> float | None:
     if isinstance(source, Response):
         seconds: float | None = source.__dict__.get(_KEY)
         return seconds
+    return retry_after(headers_of(source))
+
+
+def headers_of(error: BaseException) -> Any:
+    """Return the headers of the response for which an SDK raised this exception, None if it has none."""
     try:
-        answer = getattr(source, "response", None)
-        headers = getattr(answer if answer is not None else source, "headers", None)
-        if headers is None and hasattr(source, "trailing_metadata"):
-            headers = source.trailing_metadata()  # gRPC
-        return retry_after(headers)
+        answer = getattr(error, "response", None)
+        headers = getattr(answer if answer is not None else error, "headers", None)
+        if headers is None and hasattr(error, "trailing_metadata"):
+            headers = error.trailing_metadata()  # gRPC
+        return pairs_of(headers)
     except Exception:  # a property raised
         return None
 
@@ -47,8 +54,7 @@ def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | N
     10.2.3). A date is relative to the server's ``date`` header, or to ``now`` without one. A negative pushback forbids
     a retry and returns infinity.
     """
-    pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers or ()
-    values = {_text(name).lower(): _text(value) for name, value in pairs}
+    values = pairs_of(headers)
     pushback = _number(values.get("grpc-retry-pushback-ms"))
     if pushback is not None:
         return pushback / 1000 if pushback >= 0 else math.inf
@@ -61,10 +67,6 @@ def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | N
         until, since = _date(value), _date(values.get("date"))
         seconds = max(0.0, until - (since if since is not None else now())) if until is not None else None
     return seconds if seconds is not None and seconds >= 0 else None
-
-
-def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _number(text: str | None) -> float | None:

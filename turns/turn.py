@@ -105,6 +105,7 @@ class Turn:
             prepare=hooks.prepare,
             reader=hooks.reader,
             output=self._output,
+            count_tokens=hooks.count_tokens,
         )
         self._retries = Retries(hooks.backoff)
         self._discarded: Response | None = None  # the partial answer of the round to be retried
@@ -362,11 +363,8 @@ class Turn:
             if not isinstance(effect, (Emit, Save)):
                 self._waits = isinstance(effect, Wait)
                 self._performer.perform(effect)
-        if isinstance(input, AnswerReceived):
-            if self.state.phase == "acting":
-                self._performer.acknowledge_calls()
-            if self.state.settings.budget is not None and input.response.usage is None:
-                _log.warning("the provider reported no usage: the budget of turn %s is not enforced", self.state.id)
+        if isinstance(input, AnswerReceived) and self.state.phase == "acting":
+            self._performer.acknowledge_calls()
         return events
 
     async def _step_if_valid(self, input: Input) -> None:

@@ -67,7 +67,7 @@ class Budget:
         """Add the cost of a response."""
         prices = self.prices_of(model)
         if prices is not None:
-            self.cost += prices.cost(usage)
+            self.cost += prices.cost(usage) or 0.0
 
     def cost_of(self, model: str, needed: Estimate) -> float | None:
         """Return the cost of an estimate; None without prices for the model."""

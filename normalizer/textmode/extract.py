@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import PolicyError
+from ..headers import rate_limits, with_rate_limits
 from ..model import Block, Choice, Policy, Reasoning, Response, Stop, Text, ToolCall
 from ..wires.call_builder import CallBuilder
 from ..wires.decode_context import Context, Declared
@@ -22,7 +23,6 @@ from .parsers.coercion import ToolSchemas, tool_schemas
 from .scan_events import CallOverLimit
 from .scanner import Scanner
 
-_LIMITS_HEADERS = ("ratelimit", "rate-limit", "retry-after")
 _log = logging.getLogger("toolparity")
 
 
@@ -104,19 +104,10 @@ def read_with(response: Response, settings: ExtractionSettings, headers: Any = N
     over = any(extraction.over for extraction in extractions)
     limits = rate_limits(headers)
     unchanged = not any(map(is_not, choices, response.choices)) and len(findings) == len(response.findings)
-    if unchanged and not over and not limits:
-        return response
-    extra = {**response.extra, "rate_limit": limits} if limits else response.extra
-    changed = replace(response, choices=choices, complete=response.complete or over, extra=extra)
-    return changed.with_findings(findings)
-
-
-def rate_limits(headers: Any) -> dict[str, str]:
-    """Return the rate limit headers of a response, with names in lower case."""
-    items = headers.items() if hasattr(headers, "items") else headers or ()
-    return {
-        str(name).lower(): str(value) for name, value in items if any(h in str(name).lower() for h in _LIMITS_HEADERS)
-    }
+    if unchanged and not over:
+        return with_rate_limits(response, limits)
+    changed = replace(response, choices=choices, complete=response.complete or over)
+    return with_rate_limits(changed.with_findings(findings), limits)
 
 
 class _Extraction:

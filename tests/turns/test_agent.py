@@ -293,13 +293,14 @@ def test_a_turn_ends_when_its_cost_is_reached(wire: str) -> None:
 @pytest.mark.parametrize(
     ("usage", "cost"),
     [
-        (None, 0.0),
+        (None, None),
+        (Usage(raw={"requests": 1}), None),
         (Usage(input_tokens=1_000_000, output_tokens=100_000), 4.5),
         (Usage(input_tokens=1_000_000, cached_input_tokens=600_000, cache_write_tokens=400_000), 1.68),
         (Usage(output_tokens=1_000), 0.015),
     ],
 )
-def test_a_cost_counts_each_kind_of_token_at_its_price(usage: Usage | None, cost: float) -> None:
+def test_a_cost_counts_each_kind_of_token_at_its_price(usage: Usage | None, cost: float | None) -> None:
     assert PRICES.cost(usage) == pytest.approx(cost)
     if usage is not None and usage.cached_input_tokens:
         assert Prices(3.0, 15.0).cost(usage) == pytest.approx(3.0)

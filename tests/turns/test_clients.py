@@ -27,19 +27,20 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.support.wires import PLAYED_WIRES as WIRES
-from toolparity import Response, StreamDecoder
+from toolparity import Response, ResponseHeaders, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import ToolDefinition
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.registry import spec
+from toolparity.turns import Outcome, Turn, dump, load
 from toolparity.turns.clients import SdkClient, client
 from toolparity.turns.provider import Provider
 from toolparity.turns.request import opening
 from toolparity.turns.retry_after import demanded
 
-from .playing import Fault, Round, Say, at_once, call, on_every_wire, script
+from .playing import Counting, Fault, Round, Say, at_once, call, on_every_wire, script
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: Without boto3: it refuses members that it does not know, and a request of Converse has none for streaming.
@@ -95,7 +96,7 @@ def chunks_of(provider: SdkClient, **members: Any) -> list[Any]:
     async def main() -> list[Any]:
         body = body_with_tool(provider)
         async with provider, aclosing(provider.ask({**body, **members} if members else body)) as pieces:
-            return [piece async for piece in pieces]
+            return [piece async for piece in pieces if not isinstance(piece, ResponseHeaders)]
 
     return at_once(main())
 
@@ -152,6 +153,27 @@ def test_a_rate_limit_error_is_retryable_and_has_its_retry_after(wire: str) -> N
     with running({"made": busy}) as servers:
         [piece] = chunks_of(reach(servers, wire))
     assert (piece.error.status, piece.error.retryable, demanded(piece)) == (429, True, 9.0)
+
+
+@pytest.mark.thorough(keep=len(WIRES))
+@pytest.mark.parametrize("wire", WIRES)
+def test_rate_limits_survive_in_a_turn_and_its_state(
+    servers: Servers, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"anthropic.messages": "anthropic-ratelimit-tokens-reset", "cohere.chat": "x-trial-endpoint-call-remaining"}
+    name = names.get(wire, "x-ratelimit-remaining-requests")
+    emulation = SURFACES[wire].emulation
+    monkeypatch.setattr(emulation, "headers", lambda play, before=emulation.headers: {**before(play), name: "7"})
+
+    async def main() -> Outcome:
+        async with reach(servers, wire) as provider:
+            return await Turn(provider, Counting().tools()).run("Go.")
+
+    outcome = at_once(main())
+    limits = [round.answer.extra["rate_limit"] for round in load(dump(outcome.state)).rounds if round.answer]
+    assert (outcome.text, limits[1:]) == ("Here it is.", [outcome.rate_limit])
+    assert outcome.rate_limit[name] == "7"
+    assert all("limit" in name or "call" in name for name in outcome.rate_limit)  # no ids, no cookies
 
 
 @pytest.mark.thorough(keep=1, per="{fault}/{wire}")

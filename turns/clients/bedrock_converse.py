@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Response
 
 from ..retry_after import with_retry_after
@@ -34,6 +35,8 @@ class Client(SdkClient):
         except ClientError as error:
             yield self._error(error)
             return
+        if headers := ResponseHeaders.of(answer["ResponseMetadata"]["HTTPHeaders"]):
+            yield headers
         stream = answer["stream"]
         # The SDK's own events lack the members and the types that it does not know.
         chunks = stream._raw_stream.stream()

@@ -9,6 +9,7 @@ from typing import Any
 import cohere
 
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 
 from ..retry_after import with_retry_after
 from .sdk import SdkClient
@@ -31,6 +32,8 @@ class Client(SdkClient):
         headers = {"content-type": "application/json"}
         async with http.stream("v2/chat", method="POST", json=sent, headers=headers) as response:
             if response.status_code < 400:
+                if limits := ResponseHeaders.of(response.headers):
+                    yield limits
                 async with aclosing(response.aiter_bytes()) as chunks:
                     async for chunk in chunks:
                         yield chunk

@@ -13,6 +13,7 @@ from google.genai.errors import APIError
 from google.genai.types import HttpOptions
 
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Response
 
 from ..retry_after import with_retry_after
@@ -47,6 +48,8 @@ class Client(SdkClient):
             yield self._error(error, body)
             return
         try:
+            if headers := ResponseHeaders.of(answer.headers):
+                yield headers
             if not streams:
                 yield b"".join([chunk async for chunk in _chunks(answer)])
                 return

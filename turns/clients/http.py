@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any, ClassVar
 
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Response
 
 from ..retry_after import with_retry_after
@@ -32,6 +33,8 @@ class HttpClient(SdkClient):
         resource = self._resource()
         try:
             async with resource.with_streaming_response.create(**sdk_arguments(resource.create, sent)) as response:
+                if headers := ResponseHeaders.of(response.headers):
+                    yield headers
                 if not sent["stream"]:
                     yield await response.read()
                     return

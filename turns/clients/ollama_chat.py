@@ -10,6 +10,7 @@ import ollama
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.wires.registry import spec
 
 from ..retry_after import with_retry_after
@@ -37,7 +38,10 @@ class Client(SdkClient):
                 data = await response.aread()
                 canonical = normalize(data, self.wire, provider=self.name, request=body, status=response.status_code)
                 yield with_retry_after(canonical, response.headers)
-            elif not sent["stream"]:
+                return
+            if headers := ResponseHeaders.of(response.headers):
+                yield headers
+            if not sent["stream"]:
                 yield await response.aread()
             else:
                 async with aclosing(response.aiter_bytes()) as chunks:

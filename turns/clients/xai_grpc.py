@@ -10,6 +10,7 @@ import xai_sdk
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Response
 
 from ..retry_after import with_retry_after
@@ -49,6 +50,8 @@ class Client(SdkClient):
         answered = False
         try:
             async for message in call:
+                if not answered and (headers := ResponseHeaders.of(await call.initial_metadata())):
+                    yield headers
                 answered = True
                 yield message
             return

@@ -86,7 +86,7 @@ class _Transaction(Struct, frozen=True):
         return {
             "input_tokens": usage.input_tokens if usage is not None else None,
             "output_tokens": usage.output_tokens if usage is not None else None,
-            "cost": prices.cost(usage) if prices is not None and usage is not None else None,
+            "cost": prices.cost(usage) if prices is not None else None,
         }
 
     @property

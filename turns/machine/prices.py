@@ -15,10 +15,10 @@ class Prices(Struct, frozen=True, omit_defaults=True):
     cached_input: float | None = None
     cache_write: float | None = None
 
-    def cost(self, usage: Usage | None) -> float:
-        """Return the cost of this usage. Tokens that the provider did not report cost nothing."""
-        if usage is None:
-            return 0.0
+    def cost(self, usage: Usage | None) -> float | None:
+        """Return the cost of this usage, None if no tokens are known."""
+        if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+            return None
         cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
         uncached = max((usage.input_tokens or 0) - cached - written, 0)
         cached_price = self.input if self.cached_input is None else self.cached_input

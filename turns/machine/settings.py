@@ -38,7 +38,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
     the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
     default here is "stop", because earlier versions did not write the field.
-    ``budget``: tokens of all rounds; once they are used up, no call runs and no pause is continued. ``loop_after``: the
+    ``budget``: tokens of all rounds, estimated where the provider reports none; once they are used up, no call runs and
+    no pause is continued. ``loop_after``: the
     number of identical calls from which on `loop_suspected` is emitted. ``loop_limit``: how many of them may run.
     ``max_pauses``: how many pauses of a provider the turn continues from. ``choice``: the index of the choice that the
     turn acts on. ``max_calls``: how many calls of all rounds run; then the model is asked a last time. ``max_cost``:
@@ -82,6 +83,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         """Return whether this usage reaches ``budget`` or ``max_cost``."""
         if usage is None:
             return False
-        if self.max_cost is not None and self.prices is not None and self.prices.cost(usage) >= self.max_cost:
+        cost = self.prices.cost(usage) if self.prices is not None else None
+        if self.max_cost is not None and cost is not None and cost >= self.max_cost:
             return True
         return self.budget is not None and (usage.input_tokens or 0) + (usage.output_tokens or 0) >= self.budget

@@ -51,6 +51,9 @@ CallStatus = Literal[
     "waiting_approval", "approved", "denied", "started", "waiting_result", "done", "abandoned", "skipped"
 ]
 
+#: The fields of a usage that are numbers of tokens.
+_COUNTS = tuple(name for name in Usage.__struct_fields__ if name not in ("raw", "estimated"))
+
 #: How a call came to its result. The first four ran to their end; ``timeout``, ``cancelled`` and ``unknown_outcome``
 #: were abandoned while they ran; the others never ran.
 CallOutcome = Literal[
@@ -332,7 +335,7 @@ def add_usage(before: Usage | None, more: Usage | None) -> Usage | None:
     if before is None or more is None:
         return before if more is None else msgspec.structs.replace(more, raw=None)
     sums: dict[str, int | None] = {}
-    for name in Usage.__struct_fields__[:-1]:
+    for name in _COUNTS:
         counts = [count for count in (getattr(before, name), getattr(more, name)) if count is not None]
         sums[name] = sum(counts) if counts else None
-    return Usage(**sums)
+    return Usage(**sums, estimated=before.estimated or more.estimated)

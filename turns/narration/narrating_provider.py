@@ -43,6 +43,7 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.events import BlockDelta, BlockStart, Event
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Choice, Reasoning, Response, Stop, StopReason, Text, ToolCall, Usage
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.registry import spec, wire_name
@@ -89,7 +90,7 @@ class NarratingProvider:
             async for chunk in chunks:
                 yield chunk
 
-    async def _narrated(self, request: Request, body: Any) -> AsyncGenerator[Event | Response, None]:
+    async def _narrated(self, request: Request, body: Any) -> AsyncGenerator[Event | Response | ResponseHeaders, None]:
         """Yield the answer to a request with results, as canonical events and Responses (see the table above)."""
         decision = await self._decision(body) if _may_call(request) else None
         if decision is not None and not _can_narrate(decision, cast(ToolResults, request.messages[-1])):
@@ -98,6 +99,8 @@ class NarratingProvider:
         calls = decision.calls if decision is not None else []
         following = calls if decision is not None and not decision.text.strip() else []
         narrator_input = self._input(request.messages, following, only_last=bool(calls))
+        if decision is not None and "rate_limit" in decision.extra:
+            yield ResponseHeaders(decision.extra["rate_limit"])
         text, responses = "", list[Response]()
         yield BlockStart(0, 0, "text")
         async with aclosing(self.narrator.stream(narrator_input, responses.append)) as deltas:

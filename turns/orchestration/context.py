@@ -16,28 +16,24 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Message, RawItem, Request, TextPart, ToolResults, User
+from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, User
 from toolparity.normalizer.errors import PolicyError
-from toolparity.normalizer.model import Choice, Response, Text, ToolCall
+from toolparity.normalizer.model import Choice, Response, Text
 
 from ..execution.exceptions import described, is_failure
+from ..tokens import Counter, TokenCounter, estimated
 from .memory import (
     PROGRAM,
-    Counter,
     DeriveIntent,
     RoundMemory,
     Session,
     Summarise,
-    blocks_of,
     digest,
-    estimated,
     fitting,
     is_note,
     session_of,
     stated_intent,
 )
-from .weights import MessageWeights
 
 _log = logging.getLogger("toolparity")
 
@@ -91,27 +87,17 @@ class ContextBuilder:
         if tokens is not None and not tokens >= 0:
             raise PolicyError(f"tokens must be >= 0 or None, got {tokens}")
         self.tokens = tokens
-        self._count = count
+        self.count = count
+        self._counter = TokenCounter(count)
         self._summarise = summarise
         self._derive_intent = intent
-        self._weights = MessageWeights(self.weight_of)
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text, estimated if the counter raises."""
-        try:
-            return self._count(text)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            _log.warning("the counter of tokens failed: %s", described(error))
-            return estimated(text)
 
     async def build(self, request: Request, level: Level = "whole", attempt: int = 1) -> Built:
         """Return the request, shortened to the budget. A request with ``previous_response_id`` does not change.
 
         ``attempt``: how often the round failed before it is simplified.
         """
-        whole = self._weight_of_tools(request) + self._weights.total(request.messages)
+        whole = self._counter.request(request)
         if request.previous_response_id is not None:
             return Built(request, whole)  # the provider stores the history, so it cannot be shortened here
         if level == "whole" and (self.tokens is None or whole <= self.tokens):
@@ -131,36 +117,28 @@ class ContextBuilder:
 
     def weight(self, request: Request) -> int:
         """Return the number of tokens of the request: its tools and its messages."""
-        return self._weight_of_tools(request) + sum(map(self.weight_of, request.messages))
-
-    def _weight_of_tools(self, request: Request) -> int:
-        tools = [json_codec.text([tool.name, tool.description, tool.parameters]) for tool in request.tools]
-        return sum(map(self.count, tools))
-
-    def weight_of(self, message: Message) -> int:
-        """Return the number of tokens of one message."""
-        return sum(map(self.count, _texts(message)))
+        return self._counter.request(request, grows=False)
 
     async def _brief(self, request: Request, session: Session, kept: RoundMemory | None, budget: int) -> Built:
         """Return the request with a briefing instead of its rounds, except for the round in ``kept``."""
         fixed: list[Message] = [item for item in session.items if not isinstance(item, RoundMemory)]
         fixed += kept.messages if kept is not None else []
         rounds = [round for round in session.rounds if round is not kept]
-        left = budget - self.weight(replace(request, messages=fixed)) - self.count(f"{HEAD}\n")
+        left = budget - self.weight(replace(request, messages=fixed)) - self._counter.text(f"{HEAD}\n")
         troubles: list[str] = []
         intent = await self._intent(session, left // 4 if left > 0 else _MIN_INTENT, troubles)
-        left -= self.count(f"{intent}\n") if intent else 0
+        left -= self._counter.text(f"{intent}\n") if intent else 0
         summaries: dict[int, str] = {}
         answered = _answered(session)
         for round in reversed(rounds):
             # Each round, the newest first, may use half of the remaining budget, and the oldest one the whole rest.
             share = max(left, 0) // 2 if round is not rounds[0] else max(left, 0)
             if round.number in answered:
-                text = fitting(round.text, share, self.count)
+                text = fitting(round.text, share, self._counter.text)
             else:
                 text = await self._summary(round, share, troubles)
             summaries[round.number] = text
-            left -= self.count(text + "\n") if text else 0
+            left -= self._counter.text(text + "\n") if text else 0
         briefed = replace(request, messages=_briefed(session, kept, summaries, intent))
         tokens = self.weight(briefed)
         return Built(briefed, tokens, [round.number for round in rounds], tokens > budget, troubles)
@@ -177,7 +155,7 @@ class ContextBuilder:
             _log.warning("the intent could not be derived: %s", described(error))
             troubles.append(f"the intent could not be derived: {described(error)}")
             text = stated_intent(session)
-        return fitting(text, tokens, self.count)
+        return fitting(text, tokens, self._counter.text)
 
     async def _summary(self, round: RoundMemory, tokens: int, troubles: list[str]) -> str:
         if self._summarise is not None:
@@ -186,31 +164,16 @@ class ContextBuilder:
                 text = await summary if inspect.isawaitable(summary) else summary
                 if not isinstance(text, str):
                     raise TypeError(f"a summary must be a str, got {type(text).__name__}")
-                if self.count(text) <= tokens:
+                if self._counter.text(text) <= tokens:
                     return text
                 troubles.append(f"the summary of round {round.number} is longer than its {tokens} tokens")
-                return fitting(text, tokens, self.count)
+                return fitting(text, tokens, self._counter.text)
             except BaseException as error:
                 if not is_failure(error):
                     raise
                 _log.warning("the summary of round %s failed: %s", round.number, described(error))
                 troubles.append(f"the summary of round {round.number} failed: {described(error)}")
-        return digest(round, tokens, self.count)
-
-
-def _texts(message: Message) -> list[str]:
-    """Return the texts that a message consists of, and the JSON of everything else in it."""
-    if isinstance(message, Assistant):
-        texts = []
-        for block in blocks_of(message):
-            text = block.name + block.arguments_text if isinstance(block, ToolCall) else getattr(block, "text", None)
-            texts.append(json_codec.text(block) if text is None else text)
-        return texts
-    if isinstance(message, RawItem):
-        return [json_codec.text(message.raw)]
-    results = message.results if isinstance(message, ToolResults) else [message]
-    parts = [part for result in results for part in result.parts]
-    return [part.text if isinstance(part, TextPart) else json_codec.text(part) for part in parts]
+        return digest(round, tokens, self._counter.text)
 
 
 def _briefed(session: Session, kept: RoundMemory | None, summaries: dict[int, str], intent: str) -> list[Message]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolparity.normalizer.conversation import Assistant, Request
+from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.model import Error, ToolCall
 
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
@@ -110,7 +110,7 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
-        for name in ("executor", "max_rounds", "budget", "direct"):
+        for name in ("executor", "max_rounds", "budget", "count_tokens", "direct"):
             if name in options:
                 raise TypeError(f"{name} cannot be passed: the coordinator sets it")
         self.limits = limits if limits is not None else Limits()
@@ -149,6 +149,7 @@ class Coordinator:
             prepare=self._prepare,
             backoff=self._backoff,
             max_rounds=self.limits.rounds,
+            count_tokens=self.context.count,
             **options,
         )
         self.recoveries: list[Recovery] = recoveries(state) if state is not None else []
@@ -225,8 +226,6 @@ class Coordinator:
             return [input]
         error, response = _failure(input, state), input.response
         usage = response.usage if response is not None else None
-        if response is not None and usage is None and self.built is not None:
-            self._meter.estimated_tokens += self.built.tokens + self.context.weight_of(Assistant(response))
         if error is None:
             self.breakers.succeeded("provider", self._provider.circuit)
             if self._level == "simplified":

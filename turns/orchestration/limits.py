@@ -17,8 +17,8 @@ class Limits(Struct, frozen=True):
     """Limits of one turn; None means no limit.
 
     ``rounds``: answers whose calls are executed. ``calls``: calls in the turn; those that run elsewhere count, but the
-    limit does not stop them. ``tokens``: input plus output; if a provider reports no usage, `ContextBuilder` counts
-    them. ``seconds``: duration of the turn, without the time it waits for decisions.
+    limit does not stop them. ``tokens``: input plus output; if a provider reports no usage, the counter of the
+    `ContextBuilder` estimates them. ``seconds``: duration of the turn, without the time it waits for decisions.
 
     When a limit is reached, the model gets one last request without calls, with ``last_seconds`` beyond ``seconds``.
     ``attempts``: how often a round that fails is requested, and how many consecutive rounds may have only failed tools,
@@ -50,7 +50,6 @@ class LimitMeter:
     def __init__(self, limits: Limits, clock: Callable[[], float], on_expiry: Callable[[], None]) -> None:
         self.limits = limits
         self.calls = 0
-        self.estimated_tokens = 0  # of answers without usage
         self._clock = clock
         self._on_expiry = on_expiry
         self._used = 0.0
@@ -96,7 +95,7 @@ class LimitMeter:
         """Return whether a limit is reached. ``usage``: of the whole turn."""
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage is not None else 0
         limit = self.limits.tokens
-        return self._reached() is not None or (limit is not None and tokens + self.estimated_tokens >= limit)
+        return self._reached() is not None or (limit is not None and tokens >= limit)
 
     def _reached(self) -> str | None:
         limit, left = self.limits.calls, self.seconds_left()

@@ -21,11 +21,12 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Message, RawItem, TextPart, ToolResult, ToolResults, User
-from toolparity.normalizer.model import Block, Reasoning, Refusal, Text, ToolCall
+from toolparity.normalizer.model import Reasoning, Refusal, Text, ToolCall
 from toolparity.normalizer.pairing import paired
 
 from ..block_rows import result_content
 from ..execution.tool_results import quoted
+from ..tokens import Counter, blocks_of, estimated
 
 #: The beginnings of user messages that the program writes.
 PROGRAM = ("[Briefing by the program", "[Note by the program]")
@@ -164,12 +165,6 @@ def session_of(messages: Sequence[Message]) -> Session:
     return Session(items)
 
 
-def blocks_of(message: Message) -> list[Block]:
-    """Return the blocks of the first choice, an empty list for messages other than answers."""
-    choices = message.response.choices if isinstance(message, Assistant) else []
-    return choices[0].blocks if choices else []
-
-
 def is_note(item: Message | RoundMemory) -> bool:
     """Return whether the program wrote this message, to follow the results of a round."""
     return isinstance(item, User) and _text_of(item).startswith(PROGRAM[1])
@@ -198,17 +193,10 @@ def _call(call: ToolCall, result: ToolResult | None) -> CallMemory:
     return CallMemory(call.id, call.name, call.arguments_text, text, result.is_error)
 
 
-#: Returns the number of tokens of a text.
-Counter = Callable[[str], int]
 #: Returns what the user wants by now.
 DeriveIntent = Callable[[Session], str | Awaitable[str]]
 #: Returns a summary of a round in a number of tokens.
 Summarise = Callable[[RoundMemory, int], str | Awaitable[str]]
-
-
-def estimated(text: str) -> int:
-    """Estimate the tokens of a text at four characters each, which is too low for scripts other than Latin."""
-    return -(-len(text) // 4)
 
 
 def fitting(text: str, tokens: int, count: Counter) -> str:

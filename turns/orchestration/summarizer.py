@@ -19,7 +19,8 @@ from toolparity.normalizer.model import Response
 
 from ..narration.text_stream import stream_text, text_request
 from ..provider import Provider
-from .memory import CallMemory, Counter, RoundMemory, Session, digest, estimated, fitting, stated_intent
+from ..tokens import Counter, estimated
+from .memory import CallMemory, RoundMemory, Session, digest, fitting, stated_intent
 
 INSTRUCTIONS = (
     "You shorten the notes of an assistant that works on a user's request with tools. You are given JSON: round holds "

@@ -24,6 +24,7 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from toolparity.normalizer.conversation import Request
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Error, Response, ToolCall, Usage
 
 from ..execution.exceptions import described
@@ -198,7 +199,7 @@ class TurnSpan:
 class ModelCallSpan:
     """The span `chat` of one request to a model: a provider that sends the request and measures the answer.
 
-    ``usage``: of the answer.
+    ``usage``: of the answer, None if it is an estimate.
     """
 
     def __init__(self, telemetry: Telemetry, provider: Provider, request: Request, context: Context) -> None:
@@ -231,9 +232,9 @@ class ModelCallSpan:
         chunks = self._provider.ask(body)
         try:
             async for chunk in chunks:
-                if not self._chunks:
-                    self._until_first = time.perf_counter() - self._started
-                self._chunks += 1
+                if not isinstance(chunk, ResponseHeaders):
+                    self._until_first = self._until_first or time.perf_counter() - self._started
+                    self._chunks += 1
                 yield chunk
         finally:
             self._ended, self._ended_at = time.perf_counter(), time.time_ns()
@@ -246,7 +247,7 @@ class ModelCallSpan:
         error = error or (response.error if response is not None else None)
         failure = error.type if error is not None else None
         if response is not None:
-            self.usage = response.usage
+            self.usage = response.usage if response.usage is None or not response.usage.estimated else None
             if failure is None and not response.complete:
                 failure = "incomplete"
         if span.is_recording():
@@ -256,7 +257,7 @@ class ModelCallSpan:
                 span.set_attribute("gen_ai.response.time_to_first_chunk", self._until_first)
             if response is not None:
                 reasons = finish_reasons(response)
-                span.set_attributes(response_attributes(response.model, response.id, reasons, response.usage))
+                span.set_attributes(response_attributes(response.model, response.id, reasons, self.usage))
             self._telemetry.record(span, content.request_content, request)
             if response is not None:
                 self._telemetry.record(span, content.response_content, response)

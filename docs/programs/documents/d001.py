@@ -6,7 +6,7 @@ from typing import Any
 
 from play import EmulatedProvider, Headings, Toolbox, call, events_of, holds, of_type, scripted
 
-from toolparity import Response, StreamDecoder
+from toolparity import Response, ResponseHeaders, StreamDecoder
 from toolparity.textmode import TextMode, TextReader, ToolLimitReached, UserCancelled, aread_stream
 from toolparity.turns import CallStarted, Dropped, Turn, TurnBlockStop
 from toolparity.turns.testing import Say
@@ -16,23 +16,25 @@ FIRST = "<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files
 SECOND = "<tool:replace_in_file>\n<param:path>file.txt</param:path>\n</tool:replace_in_file>"
 BOTH = f"I look first.\n\n{FIRST}\n\n{SECOND}\n\nAnd then this text follows for quite a while, which is not needed."
 NAMES = ("read_files", "replace_in_file")
+HEADERS = {"anthropic-ratelimit-requests-remaining": "99", "request-id": "req_1"}
 
 
 class Counted(EmulatedProvider):
-    """Counts the chunks that the client took."""
+    """Counts the chunks that the client took. Its answers have headers about rate limits."""
 
     chunks = 0
 
     async def ask(self, body: Any) -> Any:
+        yield ResponseHeaders.of(HEADERS)
         async for chunk in super().ask(body):
             self.chunks += 1
             yield chunk
 
 
-def turn_of(text: str, **options: Any) -> tuple[Turn, Counted, Toolbox]:
+def turn_of(text: str, wire: str = "anthropic.messages", **options: Any) -> tuple[Turn, Counted, Toolbox]:
     """A turn whose model writes this text, and then an answer."""
     toolbox = Toolbox(*NAMES)
-    provider = Counted("anthropic.messages", scripted([Say(text)], [Say("Done.")], tools=()))
+    provider = Counted(wire, scripted([Say(text)], [Say("Done.")], tools=()))
     mode = TextMode("tool-xml", **options)
     return Turn(provider, toolbox.tools, policy="first", prepare=mode.prepare, reader=mode.reader), provider, toolbox
 
@@ -42,8 +44,7 @@ async def read(text: str, **options: Any) -> tuple[Response, list[str]]:
     turn, provider, _ = turn_of(text)
     await turn.run("Please help.")
     body, closed = provider.bodies[0], list[str]()
-    headers = {"anthropic-ratelimit-requests-remaining": "99"}
-    reader = TextReader("tool-xml", StreamDecoder("anthropic.messages"), tools=NAMES, headers=headers)
+    reader = TextReader("tool-xml", StreamDecoder("anthropic.messages"), tools=NAMES, headers=HEADERS)
     chunks = EmulatedProvider.ask(provider, body)
     response = await aread_stream(chunks, reader, close=lambda: closed.append("closed"), **options)
     await chunks.aclose()
@@ -225,9 +226,17 @@ async def message() -> str:
 async def preservation() -> str:
     response, _ = await read(BOTH)
     kinds = [type(block).__name__ for block in response.choices[0].blocks]
-    usage, limits = response.usage, response.extra.get("rate_limit")
-    holds(kinds == ["Text", "ToolCall"] and usage is not None and usage.input_tokens and limits, response)
-    return f"blocks {kinds}, input tokens {usage and usage.input_tokens}, rate limit {limits}"
+    holds(kinds == ["Text", "ToolCall"] and response.extra.get("rate_limit"), response)
+    for wire in ("anthropic.messages", "openai.chat"):  # which report the tokens of the answer last
+        turn, _, _ = turn_of(BOTH, wire)
+        outcome = await turn.run("Please help.")
+        usage = turn.state.rounds[0].usage
+        holds(usage and usage.estimated and usage.input_tokens and (usage.output_tokens or 0) >= len(FIRST) // 4, usage)
+        holds(list(outcome.rate_limit.values()) == ["99"], outcome.rate_limit)
+    return (
+        f"blocks {kinds}; in a turn, usage {usage.input_tokens} + {usage.output_tokens}, marked as estimated, and "
+        f"rate limit {outcome.rate_limit}"
+    )
 
 
 @HEADINGS.shows("Logging", "the limit and what was collected are recorded")

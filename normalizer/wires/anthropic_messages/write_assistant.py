@@ -60,7 +60,7 @@ class AssistantWriter(ContentWriter):
         # as in the base class, without its calls of functions for each part: every request runs this loop
         response = message.response
         choices = response.choices
-        if message.extra or response.extra or not choices:
+        if message.extra or "container" in response.extra or not choices:
             return False
         context, inputs, used = self._context, self.inputs, self._unique.used
         accepts, names, plain = context.accepts_id, context.known_names, context.plain_length

@@ -26,9 +26,10 @@ from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns.orchestration import ContextBuilder, ModelSummarizer, session_of
 from toolparity.turns.orchestration.context import HEAD, Built
-from toolparity.turns.orchestration.memory import RoundMemory, Session, digest, estimated
+from toolparity.turns.orchestration.memory import RoundMemory, Session, digest
 from toolparity.turns.orchestration.summarizer import INSTRUCTIONS
 from toolparity.turns.request import opening
+from toolparity.turns.tokens import estimated
 
 from .staging import Ran, answer, words
 

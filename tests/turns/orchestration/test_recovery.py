@@ -313,7 +313,9 @@ def test_with_a_limit_of_zero_the_model_answers_without_calls(limits: Limits) ->
 def test_without_reported_usage_tokens_are_estimated_from_requests_and_answers() -> None:
     """Chat Completions reports no usage of a stream unless the request asks for it."""
     plain = Ran()
-    assert plain.done.outcome.usage is None
+    usage = plain.done.outcome.usage
+    assert usage is not None
+    assert usage.estimated
     first = ContextBuilder().weight(plain.state.request)
     for tokens, requests in ((first, 2), (10_000, 3)):
         ran = Ran(limits=Limits(tokens=tokens))
