@@ -19,7 +19,7 @@ from toolparity.reports.results import Report
 
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
-from ..runner import baseline, fail_on, kill, suite, survival
+from ..runner import baseline, fail_on, suite
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
 from . import gateway_options, rendering
@@ -260,6 +260,7 @@ def _kill(
     outputs: dict[str, Path],
 ) -> None:
     from ..gateway.known_bad import known_gateways, with_kills  # servers and clients, which no other run needs
+    from ..runner import kill, survival  # with the SDKs of the tables of mistakes
 
     # Each gateway has its own cases, so that a filter leaves out all of them.
     with_gateways = exhaustive and case_filter == CaseFilter()
