@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, cast
 from toolparity.normalizer.errors import ToolparityError
 
 from ..cases.case import Case, CaseRound
+from ..cases.expected import Expected
 from ..errors import InvalidAnswer
 from ..known_bad.generated.answers import traits
 from ..subjects import Subject
@@ -80,16 +81,17 @@ class CachedCase(NamedTuple):
 
 
 @cache
-def cached_cases(case_filter: CaseFilter) -> list[CachedCase]:
+def cached_cases(case_filter: CaseFilter, *, rejected: bool = False) -> list[CachedCase]:
     """Return the selected cases that the reference reads, the smallest first.
 
-    Another policy than `all` is tried where it can act otherwise, on several calls.
+    Another policy than `all` is tried where it can act otherwise, on several calls; with ``rejected`` also on calls
+    that may not run.
     """
     judge = Judge(cast(Subject, Reference()), twice=False)
-    return sorted(_cached(case_filter, judge), key=lambda cached: cached.size)
+    return sorted(_cached(case_filter, judge, rejected), key=lambda cached: cached.size)
 
 
-def _cached(case_filter: CaseFilter, judge: Judge) -> Iterator[CachedCase]:
+def _cached(case_filter: CaseFilter, judge: Judge, rejected: bool) -> Iterator[CachedCase]:
     for _, group in groupby(case_filter.cases(), key=lambda case: case[:3]):
         for case in sorted(group, key=lambda case: case.policy != "all"):
             try:
@@ -100,5 +102,9 @@ def _cached(case_filter: CaseFilter, judge: Judge) -> Iterator[CachedCase]:
                 forms = [None if round.answer.form is None else pickle.dumps(round.answer.form) for round in rounds]
                 found = (traits(round.answer.form) for round in rounds if round.answer.form is not None)
                 yield CachedCase(case, rounds, forms, frozenset().union(*found))
-            if case.policy == "all" and not any(len(round.expected.runnable) > 1 for round in rounds):
+            if case.policy == "all" and not any(_acts_otherwise(round.expected, rejected) for round in rounds):
                 break
+
+
+def _acts_otherwise(expected: Expected, rejected: bool) -> bool:
+    return len(expected.runnable) > 1 or (rejected and len(expected.calls) > len(expected.runnable))

@@ -63,7 +63,7 @@ class MistakeBench:
     """All selected cases, in which subjects make their mistakes."""
 
     def __init__(self, case_filter: CaseFilter) -> None:
-        self._cases = cached_cases(case_filter)
+        self._cases = cached_cases(case_filter, rejected=True)
         self._requests: dict[tuple[int, str], bytes] = {}
         self._acts: dict[Case, str] = {}
 
@@ -80,6 +80,10 @@ class MistakeBench:
             changed = changed or failed is not None
             if failed:
                 return Death(mistake.name, mistake.field, cached.case.id, cached.case.scenario, failed, True)
+        if mistake.answer is not None:  # it may only show in a stream that the law any-cut breaks
+            for cached in self._cases:
+                if cached.case.stream and (failed := _failed(_Reader(mistake), cached)):
+                    return Death(mistake.name, mistake.field, cached.case.id, cached.case.scenario, failed, True)
         return Death(mistake.name, mistake.field, "", "", (), changed)
 
     def _misread(self, mistake: Mistake, cached: CachedCase) -> tuple[str, ...] | None:

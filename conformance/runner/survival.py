@@ -18,7 +18,7 @@ from toolparity.reports import results
 
 from ..cases.scenarios import scenarios
 from ..known_bad.generated import equivalents, inputs, mutants
-from ..known_bad.mistakes import mistakes
+from ..known_bad.mistakes import ALLOWED, mistakes
 from ..laws import LAWS
 from .answer_bench import AnswerBench
 from .bench import Death
@@ -134,7 +134,8 @@ def run(
         on_progress(1)
     figures = _figures(case_filter, [death for part in deaths.values() for death in part])
     if names is None and case_filter == CaseFilter():  # every subject ran
-        nowhere = equivalents().keys() - {*figures.equivalents, *figures.stale}
+        allowed = ALLOWED.keys() if tables else set()
+        nowhere = (equivalents().keys() | allowed) - {*figures.equivalents, *figures.stale}
         figures = replace(figures, stale=[*figures.stale, *sorted(nowhere)])
     return figures
 
@@ -148,7 +149,7 @@ def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.Genera
     killed = [death for death in changed if death.case]
     alive = [death.name for death in changed if not death.case]
     unchanged = [death.name for death in deaths if not death.changed and not death.name.startswith(_PARTIAL)]
-    known = equivalents()
+    known = equivalents() | ALLOWED
     return results.GeneratedKills(
         subjects=len(changed) + sum(name in known for name in unchanged),
         brief=(sum(map(_is_brief, killed)), sum(map(_is_brief, changed))),

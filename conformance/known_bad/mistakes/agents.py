@@ -34,12 +34,13 @@ class Agent:
         """Run a turn."""
         self.exchange = exchange
         self.tools = {tool.name: tool for tool in exchange.tools}
+        self.unknown: list[dict[str, Any]] = []
         runs = exchange.tools[0].runs if exchange.tools else []
         try:
             self.turn(read_answer(exchange))
         except (Failed, ToolparityError) as error:
             return {"runs": list(runs), "error": str(error)}
-        return {"runs": list(runs)}
+        return {"runs": list(runs), "rejected": self.unknown}
 
     def turn(self, response: Response) -> None:
         """Run the calls of a response."""
@@ -63,8 +64,11 @@ class Agent:
             self.run(call)
 
     def run(self, call: ToolCall) -> None:
+        """Run a call, or return it to the caller if the agent does not have its tool."""
         if call.name in self.tools:
             self.tools[call.name](self.arguments(call))
+        else:
+            self.unknown.append({"name": call.name, "id": call.id, "arguments": call.arguments})
 
     def arguments(self, call: ToolCall) -> Any:
         return call.arguments

@@ -227,8 +227,9 @@ def _warning_counts_kept(form: CanonicalForm, exchange: SubjectExchange) -> None
 
 
 def _warns_about_nothing(form: CanonicalForm, exchange: SubjectExchange) -> None:
-    if not form["selection"]["dropped"] and len(form["selection"]["kept"]) > 1:
-        form["log"].append("2 tool calls, processing 1, dropped 1: [other]")
+    kept = form["selection"]["kept"]
+    if not form["selection"]["dropped"] and len(kept) > 1:
+        form["log"].append(f"2 tool calls, processing 1, dropped 1: [{kept[1]['name']}]")
 
 
 def _warns_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
