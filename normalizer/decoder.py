@@ -174,6 +174,16 @@ class StreamDecoder:
             self._beginning.fail()
         return with_rate_limits(self._stream.finish(), self._rate_limits)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the response is complete by the events so far. More can follow, such as its usage."""
+        return self._stream is not None and bool(self._stream.is_whole)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the response is complete and its last event came. What still comes cannot make it an error."""
+        return self._stream is not None and bool(self._stream.is_over)
+
     def _process(self, events: list[StreamEvent], reader: EventReader, out: list[Event]) -> None:
         """Decode the events that the reader completed, and report its problems."""
         if reader.problems:

@@ -121,6 +121,16 @@ class WholeBody(StreamBase):
             self._context.find("event-after-end", "an error after a complete body")
         self.fail(error, out)
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        return self._whole.complete and self._error is None
+
+    @property
+    def is_over(self) -> bool:
+        """See `StreamBase.is_over`. An error can follow."""
+        return False
+
     def finish(self) -> Response:
         """Return the response with the last error."""
         return replace(self._whole, error=self._error or self._whole.error).with_findings(self._context.findings)

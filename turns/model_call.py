@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol, cast
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Protocol, cast
 
 from toolparity.normalizer.conversation import Encoded, Request
 from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import Event
-from toolparity.normalizer.headers import ResponseHeaders, rate_limits, with_rate_limits
+from toolparity.normalizer.headers import rate_limits
 from toolparity.normalizer.model import Error, Response
 from toolparity.normalizer.requests import RequestWriter
 from toolparity.normalizer.wires.registry import wire_name
 
+from .answer_reader import AnswerDecoder, AnswerReader
 from .block_tracker import BlockTracker
-from .execution.exceptions import described, is_failure, message, shortened
+from .execution.exceptions import is_failure, message, shortened
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
 from .retry_after import demanded, headers_of
 from .tokens import TokenCounter, with_estimate
 from .tool_adapter import ToolAdapter
-
-_log = logging.getLogger("toolparity")
 
 
 class Post(Protocol):
@@ -33,20 +32,6 @@ class Post(Protocol):
     """
 
     def __call__(self, *inputs: Input, paced: bool = False) -> Awaitable[None]: ...
-
-
-class AnswerDecoder(Protocol):
-    """The decoder of an answer: a `StreamDecoder`, or a wrapper around one (`textmode.TextReader`).
-
-    ``feed`` may raise ToolLimitReached to end the answer as whole at that point. If the decoder has a method ``read``
-    (Response in, Response out), it is called for answers that arrive as a Response.
-    """
-
-    def feed(self, data: Any, /) -> list[Event]:
-        """Decode the next chunk and return its events."""
-
-    def finish(self) -> Response:
-        """Return the response at the end of the answer."""
 
 
 #: Changes a request before it is sent, such as to shorten its history or write calls as text. The result must be legal.
@@ -78,14 +63,12 @@ class ModelCall:
         self.encoded: Encoded = writer.write(self.request)
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
-        self._decoder: AnswerDecoder = reader(decoder, request) if reader is not None else decoder
+        self._answer = AnswerReader(decoder, reader(decoder, request) if reader is not None else None)
         self._adapter = adapter
         self._tracker = BlockTracker(self.encoded, choice, adapter.restored_call)
-        self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
         self._cut = False
-        self._rate_limits: dict[str, str] = {}
         self._counter = counter if counter is not None else TokenCounter()
         #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
@@ -95,23 +78,13 @@ class ModelCall:
 
         If the provider fails, return the inputs that remain to be posted instead. The last one is `AnswerFailed`.
         """
-        chunks: AsyncIterator[Any] | None = None
         try:
-            chunks = self._provider.ask(self.encoded.body)
-            async for chunk in chunks:
-                if isinstance(chunk, Response):
-                    self._whole = chunk
-                    self.retry_after = demanded(chunk)
-                    continue
-                if isinstance(chunk, ResponseHeaders):
-                    self._rate_limits |= chunk.rate_limit
-                    continue
-                events = [chunk] if isinstance(chunk, Event) else self._decoder.feed(chunk)
-                if inputs := self._tracker.feed(events):
-                    await post(*inputs, paced=True)
+            async with aclosing(self._answer.events(self._provider.ask(self.encoded.body))) as answer:
+                async for events in answer:
+                    if inputs := self._tracker.feed(events):
+                        await post(*inputs, paced=True)
             response = self._finish()
         except ToolLimitReached as reached:
-            await close(chunks)  # before `post`, which waits for the consumer
             self._cut = True
             await post(*self._tracker.feed(cast(tuple[Event, ...], reached.events)), paced=True)
             response = self._finish()
@@ -119,8 +92,7 @@ class ModelCall:
             if not is_failure(error):
                 raise
             return self.fail(error)
-        finally:
-            await close(chunks)
+        self.retry_after = demanded(self._answer.whole) if self._answer.whole is not None else None
         await post(*self._tracker.finish(response), paced=True)
         return response
 
@@ -132,41 +104,26 @@ class ModelCall:
         if self._finished:
             return [], self._response
         try:
-            response = self._finish()
+            response = self._restored(self._answer.partial())
         except Exception:
             return [], None  # the partial answer cannot be decoded
         return self._tracker.finish(response), response
 
     def fail(self, error: BaseException) -> list[Input]:
         """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
-        self._rate_limits |= rate_limits(headers_of(error))
+        self._answer.rate_limits |= rate_limits(headers_of(error))
         inputs, response = self.partial()
         return [*inputs, AnswerFailed(error_of(error), response, demanded(error))]
 
     def _finish(self) -> Response:
+        return self._restored(self._answer.finish())
+
+    def _restored(self, response: Response) -> Response:
         self._finished = True
-        if self._whole is None:
-            response = self._decoder.finish()
-        else:
-            read = getattr(self._decoder, "read", None)
-            response = read(self._whole) if read is not None else self._whole
-        response = with_rate_limits(self._adapter.restored(self.encoded.restored(response)), self._rate_limits)
+        response = self._adapter.restored(self.encoded.restored(response))
         cut = self._cut or not response.complete
         self._response = with_estimate(response, self.request, self._counter, cut=cut)
         return self._response
-
-
-async def close(chunks: AsyncIterator[Any] | None) -> None:
-    """Close the connection of an answer. An error of the client is logged."""
-    aclose = getattr(chunks, "aclose", None)
-    if aclose is None:
-        return
-    try:
-        await aclose()
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        _log.warning("closing the provider's answer failed: %s", described(error))
 
 
 def error_of(error: BaseException) -> Error:

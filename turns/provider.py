@@ -9,7 +9,8 @@ A client over an official SDK needs a few lines. It sends the body, yields what 
 - A provider without bytes of the wire yields canonical events (`normalizer.events`) as they come, and a `Response` of
   the whole answer. The last Response counts, and its calls are acted on only if it is ``complete``.
 - For any other failure (no connection, a broken stream) raise any exception. The turn then ends as `provider_failed`,
-  and keeps the partial answer without acting on it.
+  and keeps the partial answer without acting on it. An answer that was whole before the failure counts
+  (`answer_reader`).
 - Pass on the wait that the headers of an error demand: with `retry_after.with_retry_after(response, headers)`, or with
   an exception that has ``error.response.headers``. The turn waits and asks again (`backoff.Backoff`). Retries of the
   SDK come first. With ``max_retries=0`` the turn makes all retries, and emits an event for each.

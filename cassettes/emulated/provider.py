@@ -17,7 +17,7 @@ from toolparity.normalizer.decoder import normalize
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import read_request
-from toolparity.turns.model_call import close
+from toolparity.turns.answer_reader import close
 from toolparity.turns.testing.faults import ProviderFault, Slow
 from toolparity.turns.testing.provider_faults import answered, checked
 

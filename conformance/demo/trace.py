@@ -19,8 +19,8 @@ from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.findings import Finding
 from toolparity.normalizer.model import Response, Wire
+from toolparity.turns.answer_reader import AnswerDecoder
 from toolparity.turns.events import TurnEvent
-from toolparity.turns.model_call import AnswerDecoder
 from toolparity.turns.observer import Observer
 from toolparity.turns.provider import Provider
 

@@ -422,9 +422,14 @@ class BlockStream(StreamBase, Generic[B]):
 
     def is_complete(self) -> bool:
         """Report whether the response is complete. A stream that broke off gives a finding."""
-        complete = self.ended and self._error is None
+        complete = self.is_whole
         self._report_incomplete(complete)
         return complete
+
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        return self.ended and self._error is None
 
     def choice(self, builder: CallBuilder, complete: bool) -> Choice:
         """Return the choice of the stream."""

@@ -80,6 +80,8 @@ class StreamBase:
         """Record the stream error of an event that is, or contains, something else than a JSON object."""
         text = data.decode("utf-8", "replace")[:500]
         self._context.find("undecodable-event", f"not a JSON object: {text}")
+        if self.is_over:
+            return
         self.fail({"type": "undecodable_event", "message": text}, out)
 
     def report_repeated(self, event: str, has_call: bool) -> None:
@@ -112,6 +114,16 @@ class StreamBase:
             foreign = other not in (None, self._context.wire) and spec(str(other)).boundary(event) != SILENT
             if foreign or (self.documents and whole_wire(event) is not None):
                 raise SeveralBodies(f"an event of another response, on the wire {other}", body=event)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the response is complete by the events so far. More can follow, such as its usage."""
+        return False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the response is complete and its last event came."""
+        return self.is_whole
 
     @property
     def failure(self) -> Error | None:

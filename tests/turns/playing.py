@@ -16,12 +16,12 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events as turn_events
+from toolparity.turns.answer_reader import close
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.events import TurnEvent
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine.state import TurnState, dump
-from toolparity.turns.model_call import close
 from toolparity.turns.observer import Observer
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.testing import Break, ProviderFault

@@ -12,7 +12,19 @@ import pytest
 from tests.support.events import chat_body, chat_call
 from toolparity import normalize
 from toolparity.normalizer import json_codec
-from toolparity.turns import Executor, Fallback, NarratingProvider, Narrator, Tool, ToolFailed, Tools, Turn, dump, load
+from toolparity.turns import (
+    Executor,
+    Fallback,
+    NarratingProvider,
+    Narrator,
+    Tool,
+    ToolFailed,
+    Tools,
+    Turn,
+    answer_reader,
+    dump,
+    load,
+)
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidTool, TurnMisused
 from toolparity.turns.events import CallStarted, Noted, ResultNeeded, TurnFailed
@@ -119,6 +131,35 @@ def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str)
         playing.assert_legal(turn)
 
 
+#: A malformed end of a stream; for xai.grpc, what the client yields for a status.
+MALFORMED = {"xai.grpc": b'{"code": "INTERNAL", "details": ""}', "ollama.chat": b'{"model', "openai.chat": b"data: {"}
+
+
+class EndsBadly(Emulated):
+    """Sends whole answers, after which the connection ends as ``end`` says: in this error, not at all, or malformed."""
+
+    end: Any = None
+
+    async def ask(self, body: Any) -> AsyncIterator[Any]:
+        async for chunk in super().ask(body):
+            yield chunk
+        if self.end == "malformed":
+            yield MALFORMED.get(self.wire, MALFORMED["openai.chat"])
+        elif self.end == "open":
+            await asyncio.Event().wait()
+        else:
+            raise self.end
+
+
+@pytest.mark.parametrize("end", [EOFError("no last chunk"), ConnectionResetError(), "open", "malformed"], ids=repr)
+def test_a_whole_answer_counts_although_its_connection_ends_badly(end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_reader, "_AFTER_WHOLE", 0.1)
+    for wire in set(playing.WIRES) - ({"google.gemini"} if end == "malformed" else set()):  # its end has no event
+        turn = Turn(provider := EndsBadly(wire, script([Say("All done.")])), backoff=None)
+        provider.end = end
+        assert at_once(turn.run("Go.")).text == "All done.", wire
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_a_late_acknowledgement_is_not_reported_in_the_next_round(late: bool) -> None:
     begun, acknowledged = asyncio.Event(), asyncio.Event()
@@ -189,7 +230,8 @@ def test_a_turn_keeps_the_text_of_an_error_of_its_provider_or_narrator_out_of_it
     outcome: Any = turn.outcome
     assert outcome.error.message == TEXT
     assert TEXT not in outcome.text + failed.text
-    assert outcome.text.startswith("The model gave no answer: provider failed.")
+    what = "The model's answer broke off" if failure == "stream" else "The model gave no answer"
+    assert outcome.text.startswith(f"{what}: provider failed.")
     assert ("look: seen" in outcome.text) == calls
     orchestrated = at_once(Coordinator(Failing(failure, calls=calls), Tools([look]), backoff=None).run("Go."))
     assert orchestrated.outcome.error is not None

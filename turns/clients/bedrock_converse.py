@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64decode
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
 import boto3
@@ -44,6 +45,8 @@ class Client(SdkClient):
             while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
                 yield chunk
         finally:
+            with suppress(Exception):  # the answer was read to its end
+                stream._raw_stream.shutdown()  # ends a read in a thread, for whose end `close` waits
             stream.close()
 
     def address(self) -> str | None:

@@ -66,7 +66,7 @@ def answer_text(state: TurnState) -> str:
 
 
 def summary(state: TurnState, termination: str) -> str:
-    """Return the text of a turn without an answer of the model: the reason, and the tool results so far.
+    """Return the text of a turn without a whole answer of the model: the reason, and the tool results so far.
 
     It is shown to the user, so it leaves out the text of a provider's error (`TurnState.error`), which can contain the
     names of accounts and addresses.
@@ -74,7 +74,8 @@ def summary(state: TurnState, termination: str) -> str:
     results = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
         return "\n".join(["All tools failed:", *results])
-    head = f"The model gave no answer: {termination.replace('_', ' ')}."
+    what = "The model's answer broke off" if answer_text(state) else "The model gave no answer"
+    head = f"{what}: {termination.replace('_', ' ')}."
     return "\n".join([head, "What the tools returned:", *results]) if results else head
 
 

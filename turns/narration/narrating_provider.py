@@ -48,6 +48,7 @@ from toolparity.normalizer.model import Choice, Reasoning, Response, Stop, StopR
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.registry import spec, wire_name
 
+from ..answer_reader import AnswerReader
 from ..backoff import ran_elsewhere
 from ..machine.state import add_usage
 from ..provider import Provider
@@ -125,15 +126,11 @@ class NarratingProvider:
 
     async def _decision(self, body: Any) -> Response:
         """Return the first model's whole answer. It is shown only when the narrator's part of it is known."""
-        decoder = StreamDecoder(self.wire, provider=self.name, request=body)
-        whole: Response | None = None
-        async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, Response):
-                    whole = chunk
-                elif not isinstance(chunk, Event):
-                    decoder.feed(chunk)
-        return whole if whole is not None else decoder.finish()
+        answer = AnswerReader(StreamDecoder(self.wire, provider=self.name, request=body))
+        async with aclosing(answer.events(self.provider.ask(body))) as events:
+            async for _ in events:
+                pass
+        return answer.finish()
 
     def _response(self, text: str, stop: StopReason, usage: Usage | None = None, *, complete: bool = True) -> Response:
         choice = Choice(0, [Text(text)], Stop(stop))

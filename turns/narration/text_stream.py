@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -15,8 +14,9 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.registry import wire_name
 
+from ..answer_reader import AnswerReader
 from ..errors import TextFailed
-from ..execution.exceptions import described, is_failure
+from ..execution.exceptions import described
 from ..provider import Provider
 from ..request import opening
 
@@ -36,40 +36,24 @@ async def stream_text(
     """
     wire = wire_name(provider.wire)
     encoded = write_request(request, wire, provider=provider.name)
-    decoder = StreamDecoder(wire, provider=provider.name, request=encoded.body)
+    answer = AnswerReader(StreamDecoder(wire, provider=provider.name, request=encoded.body))
     collector = _TextCollector()
-    whole: Response | None = None
-    async with aclosing(_chunks(provider, encoded.body)) as chunks:
-        async for chunk in chunks:
-            if isinstance(chunk, Response):
-                whole = chunk
-                continue
-            for text in collector.new_text(decoder.feed(chunk)):
+    async with aclosing(answer.events(provider.ask(encoded.body))) as chunks:
+        async for events in chunks:
+            for text in collector.new_text(events):
                 yield text
-    response = decoder.finish() if whole is None else whole
+    try:
+        response = answer.finish()
+    except BaseException as error:
+        if isinstance(error, Exception):
+            raise
+        # A failure such as GeneratorExit would close this stream.
+        raise TextFailed(f"the provider raised {described(error)}", text="") from error
     if on_response is not None:
         on_response(response)
     for text in collector.rest(response.text):
         yield text
     _check(response, collector.text)
-
-
-async def _chunks(provider: Provider, body: Any) -> AsyncGenerator[Any, None]:
-    """Yield the chunks of an answer.
-
-    A failure that is not an Exception, such as GeneratorExit, becomes TextFailed. Otherwise it would close the stream.
-    """
-    async with aclosing(cast(AsyncGenerator[Any, None], provider.ask(body))) as chunks:
-        while True:
-            try:
-                chunk = await anext(chunks)
-            except StopAsyncIteration:
-                return
-            except BaseException as error:
-                if isinstance(error, Exception) or not is_failure(error):
-                    raise
-                raise TextFailed(f"the provider raised {described(error)}", text="") from error
-            yield chunk
 
 
 class _TextCollector:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from ..answer_reader import close
 from ..errors import OutOfTime, PhaseVetoed
-from ..model_call import close
 from ..provider import Provider
 from .breakers import Breakers
 from .limits import OUT_OF_TIME

@@ -27,11 +27,11 @@ from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Error, Response, ToolCall, Usage
 
+from ..answer_reader import close
 from ..execution.exceptions import described
 from ..execution.executor import FinishedCall, RunCall
 from ..execution.tool import Tool
 from ..machine.state import TurnState, add_usage
-from ..model_call import close
 from ..provider import Provider
 from . import content
 from .conventions import (

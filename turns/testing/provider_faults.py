@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from toolparity.normalizer.model import Error, Response
 
-from ..model_call import close
+from ..answer_reader import close
 from ..provider import Provider
 from ..retry_after import with_retry_after
 from .faults import (

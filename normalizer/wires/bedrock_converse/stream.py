@@ -132,6 +132,11 @@ class Stream(BlockStream[ContentState]):
         else:
             self.unknown(f"event {next(iter(event), '')!r}", event)
 
+    @property
+    def is_over(self) -> bool:
+        """See `StreamBase.is_over`. The usage follows messageStop."""
+        return self.is_whole and self.usage is not None
+
     def beside(self) -> dict[str, Any]:
         """See `BlockStream.beside`."""
         return self._message

@@ -205,12 +205,23 @@ class Stream(BlockStream[PartState]):
         out.append(BlockStart(state.index, begun.key, *begun.header()))
         return begun
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        states = self._candidates.values()
+        ended = all(state.candidate.finish_reason is not None for state in states)
+        was_blocked = self._feedback is not None and self._feedback.get("blockReason") is not None
+        return self._error is None and ended and (bool(states) or was_blocked)
+
+    @property
+    def is_over(self) -> bool:
+        """See `StreamBase.is_over`. Only some servers send an event after which no candidate continues."""
+        return self.terminated and self.is_whole
+
     def finish(self) -> Response:
         """Return the response. It is incomplete after an error, or if a candidate has no finish reason (TERM-01)."""
         states = sorted(self._candidates.values(), key=lambda state: state.index)
-        ended = all(state.candidate.finish_reason is not None for state in states)
-        was_blocked = self._feedback is not None and self._feedback.get("blockReason") is not None
-        complete = self._error is None and ended and (bool(states) or was_blocked)
+        complete = self.is_whole
         self._report_incomplete(complete)
         choices: list[Choice] = [
             choice_of(self._context, self.id, state.finished(), state.index)

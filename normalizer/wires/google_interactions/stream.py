@@ -271,6 +271,11 @@ class Stream(RoutedStream):
             return False
         return super().is_complete()
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        return super().is_whole and self._interaction.status not in UNFINISHED
+
     def choice(self, builder: CallBuilder, complete: bool) -> Choice:
         """See `BlockStream.choice`."""
         context, body = self._context, self._interaction

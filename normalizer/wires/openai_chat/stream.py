@@ -329,12 +329,22 @@ class Stream(DeltaStream):
         else:
             self.check_known(json_codec.decode_or_text(data))
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        states = self._choices.values()
+        return self._error is None and bool(states) and (self._done or all(state.stop for state in states))
+
+    @property
+    def is_over(self) -> bool:
+        """See `StreamBase.is_over`. The usage can follow the stop reasons."""
+        return self._done and self.is_whole
+
     def finish(self) -> Response:
         """Return the response; it is incomplete if neither stop reasons nor [DONE] arrived (failure TERM-01)."""
-        states = [self._choices[index] for index in sorted(self._choices)]
-        stopped = bool(states) and all(state.stop for state in states)
-        complete = self._error is None and (stopped or (self._done and bool(states)))
+        complete = self.is_whole
         self._report_incomplete(complete)
+        states = [self._choices[index] for index in sorted(self._choices)]
         choices = [self._choice(state, not complete and not state.stop) for state in states]
         return self._response(self._id, self._model, choices, self._figures, complete, s.in_order(self._extra))
 

@@ -289,6 +289,11 @@ class Stream(BlockStream[BlockState]):
         self._terminal = body if self._terminal is None else merge_bodies(self._terminal, body)
         self.count(usage(body.usage), out)
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`."""
+        return self._terminal is not None and self._error is None
+
     def finish(self) -> Response:
         """Return the response; it is incomplete if no terminal event arrived (failures TERM-01, TERM-05)."""
         context = self._context
@@ -296,7 +301,7 @@ class Stream(BlockStream[BlockState]):
         ended = None if body is None else body.status
         states = [self._items.all[index] for index in sorted(self._items.all)]
         streamed = [assemble(each, ended, each is states[-1], context.find) for each in states]
-        complete = body is not None and self._error is None
+        complete = self.is_whole
         self._report_incomplete(complete)
         if complete and ended == "completed":
             if states and not self._first_body:

@@ -42,13 +42,13 @@ def build_choices(context: Context, outputs: list[Output], response_id: str, com
     return [_choice(context, outputs, 0, response_id, complete)] if outputs else []
 
 
-def is_complete(context: Context, outputs: list[Output]) -> bool:
-    """Report whether the response is complete, by its finish reasons (XAI-11).
+def is_complete(context: Context, finishes: list[int]) -> bool:
+    """Report whether the response is complete, by the finish reasons of its outputs in order (XAI-11).
 
     The last output must have one or, if the request has n > 1, every output.
     """
-    wanted = outputs if context.declared.n > 1 else outputs[-1:]
-    return bool(wanted) and all(output.finish for output in wanted)
+    wanted = finishes if context.declared.n > 1 else finishes[-1:]
+    return bool(wanted) and all(wanted)
 
 
 def _choice(context: Context, outputs: list[Output], index: int, response_id: str, complete: bool) -> Choice:

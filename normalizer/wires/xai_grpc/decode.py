@@ -30,7 +30,7 @@ def _decode(message: Any, context: Context) -> Response:
     by_id: dict[str, StreamedCall] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):
         outputs.append(read_output(output, context, by_id if context.declared.n == 1 else {}))
-    complete = is_complete(context, outputs)
+    complete = is_complete(context, [output.finish for output in outputs])
     if not complete:
         context.find("stream-incomplete", "the last output has no finish reason")
     extra = fields_except(message, "id", "model", "outputs", "usage")

@@ -61,7 +61,10 @@ class Stream(StreamBase):
         """
         ended = s.status_from(data)
         if ended is not None:
-            self.fail(ended, out)
+            if self.is_whole:
+                self._context.find("event-after-end", f"the status {ended['code']} after the last finish reason")
+            else:
+                self.fail(ended, out)
             return
         chunk = s.chunk_from(data)
         self._id = self._id or chunk.id
@@ -181,6 +184,24 @@ class Stream(StreamBase):
             self._unfinished = [taker]
         return taker
 
+    @property
+    def is_whole(self) -> bool:
+        """See `StreamBase.is_whole`. Another output follows one that ends with calls of xAI's tools."""
+        if self._error is not None or not self._has_finished:
+            return False
+        last = self._outputs[max(self._outputs)]
+        client_calls = any(not call_state.call.is_server_call for call_state in last.calls)
+        return client_calls or s.STOPS.get(last.finish) != "tool_calls"
+
+    @property
+    def _has_finished(self) -> bool:
+        return is_complete(self._context, [self._outputs[index].finish for index in sorted(self._outputs)])
+
+    @property
+    def is_over(self) -> bool:
+        """See `StreamBase.is_over`. No event shows that no output follows."""
+        return False
+
     def finish(self) -> Response:
         """Return the response. It is incomplete after an error, or without finish reasons (see `is_complete`)."""
         context = self._context
@@ -198,7 +219,7 @@ class Stream(StreamBase):
             )
             for state in sorted(self._outputs.values(), key=lambda o: o.index)
         ]
-        complete = is_complete(context, outputs) and self._error is None
+        complete = self._has_finished and self._error is None
         self._report_incomplete(complete)
         context.provider = context.provider or "xai"
         built = build_choices(context, outputs, self._id, complete)
