@@ -26,10 +26,10 @@ from vcr.request import Request
 from vcr.util import read_body
 
 from toolparity.normalizer import json_codec
+from toolparity.turns.secrets.placeholder import is_placeholder
 
 from . import multipart, structured
 from .errors import RequestNotRecorded
-from .secrets.placeholder import is_placeholder
 
 #: Query members that carry credentials. They are ignored, since the same credential may be sent in a header instead.
 CREDENTIALS_IN_QUERY = frozenset(("key", "api_key", "api-key", "access_token"))

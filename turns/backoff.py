@@ -21,6 +21,7 @@ from toolparity.normalizer.model import Error, Response, ServerToolCall, ServerT
 
 from .machine.inputs import AddNote, AnswerFailed, AnswerReceived, Input, Retry
 from .machine.state import TurnState
+from .secrets import public_text
 
 #: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
 _OVERLOAD_STATUSES = (429, 503, 529)
@@ -119,7 +120,7 @@ class Retries:
             "seconds": seconds,
             "demanded": input.retry_after,
             "status": error.status,
-            "why": f"{error.type}: {error.message}",
+            "why": public_text(error),
         }
         return AddNote(round.round_number, "retry", data), seconds
 

@@ -219,7 +219,10 @@ class TurnComplete(_Event, tag="turn_complete", frozen=True, gc=False):
 
 
 class TurnFailed(_Event, tag="turn_failed", frozen=True, gc=False):
-    """The turn is over without an answer of the model. ``text`` states the reason and the results known so far."""
+    """The turn is over without an answer of the model. ``text`` states the reason and the results known so far.
+
+    ``error``: the type and the status. `TurnState.error` has its message.
+    """
 
     termination_reason: str
     text: str

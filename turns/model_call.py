@@ -17,7 +17,7 @@ from toolparity.normalizer.wires.registry import wire_name
 
 from .answer_reader import AnswerDecoder, AnswerReader
 from .block_tracker import BlockTracker
-from .execution.exceptions import is_failure, message, shortened
+from .execution.exceptions import is_failure, shortened, whole_message
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
 from .retry_after import demanded, headers_of
@@ -130,7 +130,7 @@ def error_of(error: BaseException) -> Error:
     """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
     status = _status(error)
     retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
-    return Error(type(error).__name__, shortened(message(error)), status, retryable)
+    return Error(type(error).__name__, shortened(whole_message(error)), status, retryable)
 
 
 def _status(error: BaseException) -> int | None:

@@ -17,6 +17,7 @@ from .machine.state import Termination, TurnState
 from .machine.table import step
 from .output import OutputType
 from .prompts import Continuation
+from .secrets import public_text
 
 _log = logging.getLogger("toolparity")
 
@@ -103,8 +104,7 @@ def log_failure(state: TurnState) -> None:
     """Log a turn that is over with an error. The message is left out, since it may hold secrets."""
     error = state.error
     if error is not None and state.phase == "over":
-        status = f", status {error.status}" if error.status else ""
-        _log.warning("the turn ended as %s: %s%s", state.termination, error.type, status)
+        _log.warning("the turn ended as %s: %s", state.termination, public_text(error))
 
 
 def _waiting(state: TurnState) -> list[Waiting]:

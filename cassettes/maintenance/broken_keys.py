@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..secrets.placeholder import placeholder
+from toolparity.turns.secrets.placeholder import placeholder
 
 _TOKEN = r"[A-Za-z0-9_+/=~.-]+"
 _BREAK = r"(?: |[ \t]*\r?\n[ \t]*)"

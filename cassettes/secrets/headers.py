@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .names import is_credential_header
+from toolparity.turns.secrets.names import is_credential_header
 
 #: Exact names, in lower case.
 KEPT = frozenset(

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
+from toolparity.turns.secrets.patterns import Match
+from toolparity.turns.secrets.placeholder import is_placeholder, placeholder
+
 from ..surfaces import SURFACES
-from .patterns import Match
-from .placeholder import is_placeholder, placeholder
 
 #: Shorter values occur in ordinary text by chance.
 MIN_LENGTH = 8

@@ -22,15 +22,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolparity.normalizer import json_codec
+from toolparity.turns.secrets import names
+from toolparity.turns.secrets.placeholder import is_placeholder, placeholder
 
 from .. import structured
 from . import headers as header_rules
 from . import known as known_values
-from . import names
 from .grpc_bodies import rewritten
 from .known import KnownSecrets
 from .layers import PlainText, SearchableText, spliced, unquoted
-from .placeholder import is_placeholder, placeholder
 from .texts import TextScrubber
 
 _QUERY_SECRET = re.compile(r"[?&;#](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from . import compression, patterns, protowire
+from toolparity.turns.secrets import patterns
+
+from . import compression, protowire
 from .grpc_bodies import carried
 from .json_strings import streamed_texts
 from .known import KnownSecrets

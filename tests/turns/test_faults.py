@@ -201,19 +201,19 @@ class Failing:
 
     wire, name, model = "openai.chat", "openai", "gpt-5-mini"
 
-    def __init__(self, failure: str = "", *, calls: bool = False) -> None:
-        self.failure, self.calls = failure, calls
+    def __init__(self, failure: str = "", *, calls: bool = False, text: str = TEXT) -> None:
+        self.failure, self.calls, self.text = failure, calls, text
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         if self.calls and len(body["messages"]) == 1:
             yield json_codec.encode(chat_body(chat_call("c", "look", "{}")))
         elif self.failure == "raised":
-            raise PermissionError(TEXT)
+            raise PermissionError(self.text)
         elif self.failure == "http":
-            yield normalize({"error": {"type": TEXT, "message": TEXT}}, self.wire, status=403)
+            yield normalize({"error": {"type": self.text, "message": self.text}}, self.wire, status=403)
         else:
             yield b'data: {"choices": [{"index": 0, "delta": {"content": "So far"}}]}\n\n'
-            yield b"data: " + json_codec.encode({"error": {"type": "server_error", "message": TEXT}}) + b"\n\n"
+            yield b"data: " + json_codec.encode({"error": {"type": "server_error", "message": self.text}}) + b"\n\n"
 
 
 def look() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from ..secrets import scrubbed
+
 #: Exceptions that end the program. If a tool raises one, it counts as a failure of the tool.
 EXITS = (KeyboardInterrupt, SystemExit)
 #: Maximum characters of an exception's message in an error or a log.
@@ -19,7 +21,12 @@ def is_failure(error: BaseException) -> bool:
 
 
 def message(error: BaseException) -> str:
-    """Return the message of an exception, "" if it is empty or ``str()`` raises. Lone surrogates are escaped."""
+    """Return the message of an exception without credentials, "" if it is empty. Lone surrogates are escaped."""
+    return scrubbed(whole_message(error), accounts=False)
+
+
+def whole_message(error: BaseException) -> str:
+    """Return the unchanged message of an exception, "" if it is empty or ``str()`` raises."""
     try:
         return str(error).encode("utf-8", "backslashreplace").decode()
     except BaseException:

@@ -25,6 +25,7 @@ from toolparity.normalizer.errors import UnserializableResult
 from toolparity.normalizer.model import ToolCall
 
 from ..machine.state import CallOutcome
+from ..secrets import scrubbed
 from .exceptions import described, message
 
 #: Default maximum characters of one result, more than any context takes.
@@ -32,7 +33,7 @@ MOST = 1_000_000
 
 
 class ToolFailed(Exception):
-    """Raise this in a tool to report a failure to the model. The message becomes the error result unchanged."""
+    """Raise this in a tool to report a failure to the model. The message becomes the error result."""
 
 
 def rendered(call: ToolCall, returned: Any, most: int = MOST) -> tuple[ToolResult, CallOutcome]:
@@ -51,7 +52,7 @@ def rendered(call: ToolCall, returned: Any, most: int = MOST) -> tuple[ToolResul
             size = len(bytes(returned))
             return failure(call, f"Tool {call.name!r} returned {size} bytes that are not UTF-8."), "unsayable"
     try:
-        result = limited(result_of(call, returned), most)
+        result = limited(_without_credentials(result_of(call, returned)), most)
         json_codec.encode(result)
     except UnserializableResult as error:
         return failure(call, f"The result of tool {call.name!r} is not JSON-serializable: {error.what}"), "unsayable"
@@ -62,8 +63,22 @@ def rendered(call: ToolCall, returned: Any, most: int = MOST) -> tuple[ToolResul
 
 
 def failure(call: ToolCall, text: str, most: int = MOST) -> ToolResult:
-    """Return an error result for a call, with at most ``most`` characters of the text."""
-    return limited(ToolResult(call.id, [TextPart(text)], is_error=True, name=call.name, kind=call.kind), most)
+    """Return an error result for a call, with at most ``most`` characters of the text and without credentials."""
+    result = ToolResult(
+        call.id, [TextPart(scrubbed(text, accounts=False))], is_error=True, name=call.name, kind=call.kind
+    )
+    return limited(result, most)
+
+
+def _without_credentials(result: ToolResult) -> ToolResult:
+    """Return an error result without credentials, such as that of an MCP server. Any other result stays."""
+    if not result.is_error:
+        return result
+    parts: list[Part] = [
+        replace(part, text=scrubbed(part.text, accounts=False)) if isinstance(part, TextPart) else part
+        for part in result.parts
+    ]
+    return replace(result, parts=parts)
 
 
 def limited(result: ToolResult, most: int) -> ToolResult:

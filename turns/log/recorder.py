@@ -40,9 +40,10 @@ from ..events import (
     TurnFailed,
     TurnStarted,
 )
-from ..machine.inputs import Input
+from ..machine.inputs import AnswerFailed, Input
 from ..machine.state import TurnState
 from ..observer import Observer
+from ..secrets import storable
 from .batch import Batch, Statement
 from .changes import changes
 from .database import Database
@@ -158,7 +159,7 @@ class LogObserver(Observer):
 
     async def input(self, input: Input) -> None:
         """Note an input of the machine. The next `record` writes it with its events."""
-        self._steps.add(input)
+        self._steps.add(_storable_input(input))
 
     async def event(self, event: TurnEvent) -> None:
         """Write one event."""
@@ -177,6 +178,7 @@ class LogObserver(Observer):
         if not events and state is None:
             return
         turn = self.turn = self.turn or _turn_of(events, state)
+        state = _storable_state(state) if state is not None else None
         first = events[0].seq if events else self._next_seq or 0
         self._transactions += 1
         transaction = _Transaction(self._transactions, turn, self._next_seq, first, events, state)
@@ -371,6 +373,22 @@ class LogObserver(Observer):
         query = sa.select(turns.c.owner, turns.c.written).where(turns.c.id == transaction.turn)
         row = connection.execute(query).first()
         return row is not None and row.owner == self._owner and row.written >= transaction.number
+
+
+def _storable_input(input: Input) -> Input:
+    if isinstance(input, AnswerFailed):
+        input = replace(input, error=storable(input.error))
+    response = getattr(input, "response", None)
+    return replace(input, response=storable(response)) if response is not None else input
+
+
+def _storable_state(state: TurnState) -> TurnState:
+    if state.error is not None:
+        state = replace(state, error=storable(state.error))
+    last = state.rounds[-1] if state.rounds else None
+    if last is not None and last.response is not None and last.response.error is not None:
+        state = replace(state, rounds=[*state.rounds[:-1], replace(last, response=storable(last.response))])
+    return state
 
 
 def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:

@@ -9,6 +9,7 @@ from toolparity.normalizer.model import Error
 from toolparity.normalizer.requests import with_policy
 
 from .. import events
+from ..secrets import public
 from .effects import Ask, StopTasks
 from .history import answer_text, messages_of_round, summary
 from .inputs import AcknowledgementReady, AddNote, Begin, Cancel, Finalize, Resume, Retry
@@ -123,7 +124,7 @@ def end_turn(
     written, text = bool(text), text or summary(state, termination)
     builder.set(text=text, written=written)
     if termination in _FAILURES or (not written and termination in ("all_tools_failed", "incomplete")):
-        builder.emit(events.TurnFailed, termination, text, error, state.usage)
+        builder.emit(events.TurnFailed, termination, text, public(error) if error else None, state.usage)
     else:
         builder.emit(events.TurnComplete, termination, text, written, state.usage)
     builder.save()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ..execution.tool_results import quoted
 from ..outcome import Outcome
+from ..secrets import public_text
 from .memory import Session, session_of
 from .notes import LEVELS, Recovery, RecoveryLevel
 
@@ -43,7 +44,7 @@ def assembled(outcome: Outcome, recoveries: list[Recovery]) -> Orchestrated:
     recoveries = list(recoveries)
     if outcome.termination not in (None, "cancelled") and not written:
         answer, written = _from_results(outcome, session), False
-        why = outcome.error.message if outcome.error is not None else outcome.termination.replace("_", " ")
+        why = public_text(outcome.error) if outcome.error is not None else outcome.termination.replace("_", " ")
         if not any(recovery.level == "assembled" for recovery in recoveries):
             recoveries.append(Recovery(len(outcome.state.rounds), "assembled", why))
     level = max((recovery.level for recovery in recoveries), key=LEVELS.index, default=None)

@@ -52,6 +52,7 @@ from ..machine.state import TurnState
 from ..model_call import Prepare
 from ..outcome import outcome_of
 from ..provider import Provider
+from ..secrets import public_text
 from ..turn import Turn
 from .assembler import Orchestrated, assembled
 from .breakers import Breakers
@@ -238,7 +239,7 @@ class Coordinator:
             return [input]  # a retry would come before the delay that the provider demands
         if error.type in _NOT_ASKED or error.status in _PERMANENT or self._level == "session":
             return [input]
-        round, why = state.round.round_number, f"{error.type}: {error.message}"
+        round, why = state.round.round_number, public_text(error)
         self._attempts[round] += 1
         may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
         wait = self._wait(state.round.attempt, demanded)

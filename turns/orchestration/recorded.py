@@ -36,6 +36,7 @@ from ..machine.inputs import (
 )
 from ..machine.state import TurnState
 from ..retry_after import with_retry_after
+from ..secrets import kind_and_status
 from .boundary import Boundary
 from .recording import initial_state, input_of, lines_of
 
@@ -143,8 +144,8 @@ class _Reader(Struct):
         if note.note in ("recovery", "fallback") and call is not None:
             self.segment.substitutes[call] = data["tool"], data["why"]
         elif note.note in ("recovery", "retry"):
-            kind, _, text = data["why"].partition(": ")
-            self.failure, self.demanded = Error(kind, text, data.get("status")), data.get("demanded")
+            kind, status = kind_and_status(data["why"])
+            self.failure, self.demanded = Error(kind, "", status), data.get("demanded")
 
 
 class NotRecorded(Exception):

@@ -33,6 +33,7 @@ from ..execution.executor import FinishedCall, RunCall
 from ..execution.tool import Tool
 from ..machine.state import TurnState, add_usage
 from ..provider import Provider
+from ..secrets import public
 from . import content
 from .conventions import (
     DURATION,
@@ -190,7 +191,7 @@ class TurnSpan:
             self._record(span, content.answer_content, state.text)
         failure = None
         if state.termination in _FAILURES:
-            failure = state.error.type if state.error is not None else state.termination
+            failure = public(state.error).type if state.error is not None else state.termination
         elif error is not None:
             failure = _type_of(error)
         _end(span, failure)
@@ -245,7 +246,7 @@ class ModelCallSpan:
         span, streams = self.span, self._chunks > 1
         response_model = response.model if response is not None else None
         error = error or (response.error if response is not None else None)
-        failure = error.type if error is not None else None
+        failure = public(error).type if error is not None else None
         if response is not None:
             self.usage = response.usage if response.usage is None or not response.usage.estimated else None
             if failure is None and not response.complete:

@@ -14,8 +14,8 @@ from toolparity.cassettes import matching
 from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.matching import UnrecordedRequest, differences
 from toolparity.cassettes.recorder.vcr import StrictCassette
-from toolparity.cassettes.secrets.placeholder import placeholder
 from toolparity.normalizer.errors import ToolparityError
+from toolparity.turns.secrets.placeholder import placeholder
 
 URL = "https://api.example.com/v1/chat/completions"
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "temperature": 1, "stream": True}

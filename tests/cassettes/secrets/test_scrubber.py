@@ -21,7 +21,7 @@ from xai_sdk.proto import chat_pb2 as chat
 from tests.cassettes.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body
 from tests.cassettes.secrets.fakes import FORMS, env_key, fake, letters
 from toolparity.cassettes.secrets import Scrubber, scan
-from toolparity.cassettes.secrets.placeholder import is_placeholder, placeholder
+from toolparity.turns.secrets.placeholder import is_placeholder, placeholder
 
 
 class _Echo(http.server.BaseHTTPRequestHandler):

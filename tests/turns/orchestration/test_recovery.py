@@ -26,7 +26,7 @@ def _raises(**_: Any) -> None:
 
 
 @pytest.mark.thorough(keep=12)
-@pytest.mark.parametrize("after", [0, 2, 1000])
+@pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("request_number", [0, 1, 2])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_request_that_fails_once_at_any_point_is_repeated(wire: str, request_number: int, after: int) -> None:
@@ -172,7 +172,7 @@ def test_a_stored_turn_resumes_in_another_coordinator_and_runs_no_call_twice() -
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 def test_the_usage_of_an_incomplete_answer_is_included_in_the_total(wire: str) -> None:
     complete: Any = Ran(wire=wire).done.outcome.usage
-    broken: Any = Ran(wire=wire, fails=[1], after=1000).done.outcome.usage  # after the whole answer was streamed
+    broken: Any = Ran(wire=wire, fails=[1], after=3).done.outcome.usage
     assert broken.input_tokens > complete.input_tokens > 0
     assert broken.output_tokens > complete.output_tokens > 0
 
