@@ -36,18 +36,17 @@ class Calling:
 
     def __init__(self, rounds: int) -> None:
         self._rounds = rounds
-        self._round = 0
 
     async def ask(self, body: Any) -> AsyncIterator[bytes]:
-        self._round += 1
+        round = 1 + sum(message["role"] == "assistant" for message in body["messages"])
         message: dict[str, Any] = {"role": "assistant", "content": "Done."}
-        if self._round <= self._rounds:
-            function = {"name": "fetch", "arguments": json.dumps({"page": self._round})}
-            call = {"id": f"call_{self._round}", "type": "function", "function": function}
+        if round <= self._rounds:
+            function = {"name": "fetch", "arguments": json.dumps({"page": round})}
+            call = {"id": f"call_{round}", "type": "function", "function": function}
             message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        reason = "stop" if self._round > self._rounds else "tool_calls"
+        reason = "stop" if round > self._rounds else "tool_calls"
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        answer = {"id": f"c{self._round}", "object": "chat.completion", "created": 1, "model": self.model}
+        answer = {"id": f"c{round}", "object": "chat.completion", "created": 1, "model": self.model}
         yield json.dumps({**answer, "choices": [choice]}).encode()
 
 
