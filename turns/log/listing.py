@@ -22,6 +22,14 @@ def held(now: ColumnElement[float]) -> ColumnElement[bool]:
     return sa.and_(turns.c.owner.is_not(None), turns.c.lease_until >= now)
 
 
+def unlocked(*conditions: ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query that locks the turns which meet the conditions and are not locked, and returns their ids.
+
+    On SQLite, a transaction that writes has already locked all turns.
+    """
+    return sa.select(turns.c.id).where(*conditions).with_for_update(skip_locked=True)
+
+
 def matching(status: str | None, conversation: str | None, user: str | None) -> list[ColumnElement[bool]]:
     """Return the conditions for turns with these values; None matches every value."""
     wanted = ((turns.c.status, status), (turns.c.conversation, conversation), (turns.c.user_id, user))
@@ -57,7 +65,7 @@ def turn_rows(
 def delete_over(connection: Connection, now: ColumnElement[float], older_than: float, limit: int) -> list[str]:
     """Delete up to ``limit`` turns that have been over for so many seconds, and return their ids."""
     old = sa.and_(turns.c.status == "over", turns.c.updated < now - older_than, sa.not_(held(now)))
-    ids = list(connection.scalars(sa.select(turns.c.id).where(old).order_by(turns.c.updated).limit(limit)))
+    ids = list(connection.scalars(unlocked(old).order_by(turns.c.updated).limit(limit)))
     connection.execute(sa.delete(turns).where(turns.c.id.in_(ids)))
     return ids
 

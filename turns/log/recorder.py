@@ -12,6 +12,7 @@ connection: it then detects whether the database has already committed it.
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from sqlalchemy import Connection
 
 from toolparity.normalizer import json_codec
 
-from ..errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
+from ..errors import InvalidState, LogFailed, TurnHeld
 from ..events import (
     CallProgress,
     Noted,
@@ -47,6 +48,7 @@ from ..secrets import storable
 from .batch import Batch, Statement
 from .changes import changes
 from .database import Database
+from .listing import unknown, unlocked
 from .parts import Parts
 from .rows import block_row, call_rows, event_row, state_of
 from .steps import Steps
@@ -54,7 +56,8 @@ from .tables import states, steps, turns
 
 #: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again.
 _SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
-
+#: Seconds until a session that was ended has released its locks, and between two attempts to take its turn.
+_ENDING, _PAUSE = 1.0, 0.05
 
 #: A statement and its rows.
 _Insert = tuple[Statement, list[dict[str, Any]]]
@@ -196,7 +199,7 @@ class LogObserver(Observer):
 
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
-            await self._database.write(write, soft=soft, first=transaction.expected is None)
+            await self._database.write(write, turn, soft=soft, first=transaction.expected is None)
         finally:
             self._notify(turn)
 
@@ -243,39 +246,47 @@ class LogObserver(Observer):
         ``force``: take it even from a runner whose lease has not expired; pass it only if that runner is dead.
         Raises UnknownTurn, TurnHeld, InvalidState for a state that this program cannot load, and LogFailed.
         """
-        claimed: list[tuple[Any, int, int, tuple[TurnState, bool] | None]] = []
+        claimed: list[Any] = []  # the row, or None if another transaction locks it
+        is_ending = False
 
         def write(batch: Batch) -> None:
-            connection = batch.connection
+            nonlocal is_ending
             now = self._database.now()
             mine = turns.c.owner == self._owner  # an earlier attempt was committed, but its confirmation was lost
-            free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
-            row = connection.execute(
-                sa.update(turns)
-                .where(turns.c.id == turn, free)
-                .values(owner=self._owner, lease_until=now + self._lease)
-                .returning(turns.c.seq, turns.c.written)
-            ).first()
+            is_free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
+            update = sa.update(turns).where(turns.c.id.in_(unlocked(turns.c.id == turn, is_free)))
+            update = update.values(owner=self._owner, lease_until=now + self._lease)
+            row = batch.connection.execute(update.returning(turns.c.seq, turns.c.written)).first()
             if row is None:
-                held = connection.execute(sa.select(turns.c.lease_until - now).where(turns.c.id == turn)).first()
-                if held is None:
-                    raise UnknownTurn(f"the log has no turn {turn!r}")
-                raise TurnHeld(
-                    f"another runner holds turn {turn!r}",
-                    hint=f"its lease ends in {held[0]:.0f} s unless it is renewed; force=True if the runner is dead",
-                )
-            last_step = connection.scalar(sa.select(sa.func.max(steps.c.number)).where(steps.c.turn_id == turn))
-            last_state = connection.scalar(sa.select(sa.func.max(states.c.number)).where(states.c.turn_id == turn))
-            claimed[:] = [(row, (last_step or 0) + 1, last_state or 0, state_of(connection, turn))]
+                query = sa.select(is_free, turns.c.lease_until - now).where(turns.c.id == turn)
+                free, left = batch.connection.execute(query).first() or (None, 0.0)
+                if free is None:
+                    raise unknown(turn)
+                if not free:
+                    hint = f"its lease ends in {left:.0f} s unless it is renewed; force=True if the runner is dead"
+                    raise TurnHeld(f"another runner holds turn {turn!r}", hint=hint)
+                is_ending = self._database.end_idle(batch.connection) or is_ending
+            claimed[:] = [row]
 
-        await self._database.write(write, first=True)
-        self.turn, (row, step_number, self._state_number, stored) = turn, claimed[0]
+        await self._database.write_apart(write, turn)
+        end = time.monotonic() + (self._database.patience if force else _ENDING)
+        while claimed[0] is None and (force or is_ending) and time.monotonic() < end:
+            await asyncio.sleep(_PAUSE)
+            await self._database.write_apart(write, turn)
+        if claimed[0] is None:
+            raise TurnHeld(f"another transaction locks turn {turn!r}", hint="its process may be stopped: try again")
+        self.turn, (self._next_seq, self._transactions) = turn, claimed[0]
+        try:
+            step_number, self._state_number, stored = await self._database.read(lambda c: _last(c, turn))
+        except BaseException:
+            with suppress(LogFailed):
+                await self._release()
+            raise
         state, is_current = stored or (None, True)
-        self._next_seq, self._transactions = row.seq, row.written
         self._saved = state if is_current else None  # the next change is then the whole state
         if state is not None:
             # Clients may have seen events that came after this state, so their numbers are not used again.
-            state = replace(state, seq=max(state.seq, row.seq))
+            state = replace(state, seq=max(state.seq, self._next_seq))
         self.state = state
         self._steps = Steps(step_number)
 
@@ -283,8 +294,8 @@ class LogObserver(Observer):
         def write(batch: Batch) -> None:
             batch.add(self._statements.release, [{"turn": self.turn, "mine": self._owner}])
 
-        if self._next_seq is not None:
-            await self._database.write(write)
+        if self.turn is not None and self._next_seq is not None:
+            await self._database.write(write, self.turn)
 
     async def _renew(self) -> None:
         lost: list[bool] = []
@@ -296,9 +307,9 @@ class LogObserver(Observer):
 
         while True:
             await asyncio.sleep(self._lease / 3)
-            if self._next_seq is not None:
+            if self.turn is not None and self._next_seq is not None:
                 with suppress(LogFailed):  # retried at the next renewal
-                    await self._database.write(write, soft=True)
+                    await self._database.write(write, self.turn, soft=True)
                     if lost[0]:
                         return  # the next write raises TurnHeld
 
@@ -397,6 +408,13 @@ def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
     if events and isinstance(events[0], TurnStarted):
         return events[0].turn
     raise InvalidState("the first event of a turn must be turn_started")
+
+
+def _last(connection: Connection, turn: str) -> tuple[int, int, tuple[TurnState, bool] | None]:
+    """Return the number of the next step, that of the last state, and the state (see `state_of`)."""
+    last_step = connection.scalar(sa.select(sa.func.max(steps.c.number)).where(steps.c.turn_id == turn))
+    last_state = connection.scalar(sa.select(sa.func.max(states.c.number)).where(states.c.turn_id == turn))
+    return (last_step or 0) + 1, last_state or 0, state_of(connection, turn)
 
 
 def _initial(before: TurnState | None, state: TurnState) -> TurnState:

@@ -23,7 +23,7 @@ from ..machine.table import step
 from .batch import Batch
 from .database import Clock, Database
 from .engine import PATIENCE, make_engine
-from .listing import delete_over, held, matching, turn_row, turn_rows, unknown
+from .listing import delete_over, held, matching, turn_row, turn_rows, unknown, unlocked
 from .migrate import migrate
 from .notify import Notifier
 from .parts import unpack
@@ -34,6 +34,9 @@ from .tables import calls, events, steps, turn_blocks, turns
 
 #: Seconds until a runner's lease expires and another runner may take the turn. A third of that passes between renewals.
 LEASE = 60.0
+#: The least seconds after which PostgreSQL ends a transaction of a process that stopped. It is a third of the lease or
+#: of the patience, so that others can take its turns when their leases have expired.
+_LEAST_IDLE = 1.0
 #: How many turns one transaction of `Log.clean_up` deletes, so that other writers need not wait long.
 _DELETED_AT_ONCE = 100
 
@@ -77,13 +80,14 @@ class Log:
         patience: float = PATIENCE,
         clock: Clock | None = None,
     ) -> None:
-        engine = make_engine(url, patience)
+        idle = max(_LEAST_IDLE, min(lease, patience) / 3)
+        engine = make_engine(url, patience, idle)
         try:
             migrate(engine)
         except BaseException:
             engine.dispose()
             raise
-        self._database = Database(engine, clock, patience)
+        self._database = Database(engine, clock, patience, idle)
         self._notifier = Notifier()
         self._lease = lease
 
@@ -159,14 +163,14 @@ class Log:
 
         def write(batch: Batch) -> None:
             connection = batch.connection
-            is_held = held(self._database.now())
-            if connection.execute(sa.delete(turns).where(turns.c.id == turn, sa.not_(is_held))).rowcount == 1:
+            free = turns.c.id.in_(unlocked(turns.c.id == turn, sa.not_(held(self._database.now()))))
+            if connection.execute(sa.delete(turns).where(free)).rowcount == 1:
                 return
             if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
                 raise unknown(turn)
             raise TurnHeld(f"a runner holds turn {turn!r}", hint="forget it when it is over")
 
-        await self._database.write(write)
+        await self._database.write_apart(write, turn)
 
     async def clean_up(self, older_than: float) -> list[str]:
         """Delete the turns that have been over for ``older_than`` seconds, and return their ids."""
@@ -177,7 +181,7 @@ class Log:
             def write(batch: Batch, chunk: list[str] = chunk) -> None:
                 chunk[:] = delete_over(batch.connection, self._database.now(), older_than, _DELETED_AT_ONCE)
 
-            await self._database.write(write)
+            await self._database.write_apart(write)
             deleted += chunk
             if len(chunk) < _DELETED_AT_ONCE:
                 return deleted

@@ -35,6 +35,8 @@ from .runs import Act, Left, Run
 
 _log = logging.getLogger("toolparity")
 _STOPPED = "the program was stopped"
+#: How many turns `resume_left` resumes at once, so that one that waits delays no other.
+_RESUMED_AT_ONCE = 8
 
 
 class TurnOrigin(Struct, frozen=True):
@@ -183,24 +185,32 @@ class TurnManager:
         The turns of a process that was killed are among them once their leases have expired. A turn that failed in this
         process is not resumed again.
         """
-        resumed = []
-        for id in await self.log.left():
-            if id in self._runs or id in self._failed:
-                continue
-            try:
-                await self.resume(id)
-                resumed.append(id)
-            except (TurnHeld, TurnMisused):
-                continue  # another process was first, or it is over now
-            except UnknownTurn:
-                with suppress(TurnHeld, UnknownTurn):
-                    await self.log.close(id)  # its process ended before the first step
-            except LogFailed:
-                raise
-            except Exception:
-                self._failed.add(id)
-                _log.exception("turn %s cannot be resumed", id)
+        ids = iter(await self.log.left())
+        resumed: list[str] = []
+
+        async def work() -> None:
+            for id in ids:  # the next one that no other worker has taken
+                if id not in self._runs and id not in self._failed and await self._resume_one_left(id):
+                    resumed.append(id)
+
+        await asyncio.gather(*(work() for _ in range(_RESUMED_AT_ONCE)))
         return resumed
+
+    async def _resume_one_left(self, id: str) -> bool:
+        try:
+            await self.resume(id)
+            return True
+        except (TurnHeld, TurnMisused):
+            pass  # another process was first, or it is over now
+        except UnknownTurn:
+            with suppress(TurnHeld, UnknownTurn):
+                await self.log.close(id)  # its process ended before the first step
+        except LogFailed:
+            raise
+        except Exception:
+            self._failed.add(id)
+            _log.exception("turn %s cannot be resumed", id)
+        return False
 
     # reading
 
@@ -317,9 +327,11 @@ class TurnManager:
             raise
         except Exception as failure:
             error = failure
-            if run.started.done():
+            if run.started.done() and isinstance(failure, TurnHeld):
+                _log.warning("another process has taken turn %s", id)
+            elif run.started.done():
                 _log.exception("turn %s stopped", id)
-                if not isinstance(failure, (TurnHeld, LogFailed)):
+                if not isinstance(failure, LogFailed):
                     self._failed.add(id)
         finally:
             run.is_ending = True
