@@ -54,9 +54,11 @@ LIBRARIES: dict[str, Callable[[Ask], Code]] = {
     "openai-node": javascript_sdks.openai,
     "anthropic-node": javascript_sdks.anthropic,
     "google-genai-node": javascript_sdks.google_genai,
+    "langchain-node": javascript_sdks.langchain,
     "openai-agents-runner": openai_agents_runner.code,
     "pydantic-ai-agent": pydantic_ai_agent.code,
     "vercel-ai-agent": vercel_ai_agent.code,
     "langgraph-agent": langgraph_agent.code,
+    "strands-agent": python_frameworks.strands,
     "google-adk-agent": python_frameworks.google_adk,
 }

@@ -1,6 +1,8 @@
-"""The official SDKs of OpenAI, Anthropic and Google for JavaScript."""
+"""The official SDKs of OpenAI, Anthropic and Google for JavaScript, and LangChain."""
 
 from __future__ import annotations
+
+import json
 
 from ..code import Ask, Code
 
@@ -73,3 +75,37 @@ def google_genai(ask: Ask) -> Code:
     ]
     imports = ['import { GoogleGenAI } from "@google/genai";']
     return Code(["@google/genai"], imports, lines, values, server="node")
+
+
+def langchain(ask: Ask) -> Code:
+    """Return the code that asks a chat model of LangChain."""
+    anthropic = ask.wire == "anthropic.messages"
+    name, package = ("ChatAnthropic", "anthropic") if anthropic else ("ChatOpenAI", "openai")
+    at = "anthropicApiUrl: baseURL.slice(0, -3), maxTokens: 64" if anthropic else "configuration: { baseURL }"
+    option = ", useResponsesApi: true" * (ask.wire == "openai.responses")
+    listed = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+        for name in ask.tools or ["some_tool"]
+    ]
+    lines = [
+        f'const model = new {name}({{ model: "m", apiKey: "none", maxRetries: 0, {at}{option} }});',
+        f"const tools = {json.dumps(listed)};",
+    ]
+    if ask.stream:
+        lines += [
+            "let answer;",
+            'const stream = await model.stream("Hello", { tools });',
+            "for await (const chunk of stream) answer = answer?.concat(chunk) ?? chunk;",
+        ]
+    else:
+        lines.append('const answer = await model.invoke("Hello", { tools });')
+    values = {
+        "calls": "[...answer.tool_calls, ...(answer.additional_kwargs.tool_outputs ?? [])]",
+        "text": "answer.text",
+        "stop": "[answer.response_metadata, answer.additional_kwargs.stop_reason]",
+        "usage": "answer.usage_metadata",
+        "pairs": "answer.tool_calls.map(({ name, args }) => [name, args])",
+        "names": "answer.tool_calls.map(({ name }) => name)",
+    }
+    imports = [f'import {{ {name} }} from "@langchain/{package}";']
+    return Code(["@langchain/core", f"@langchain/{package}"], imports, lines, values, server="node")

@@ -52,3 +52,29 @@ def google_adk(ask: Ask) -> Code:
         config = ", run_config=sse"
     lines.append(f'asyncio.run(google.adk.runners.InMemoryRunner(agent).run_debug("Hello"{config}))')
     return Code(["google-adk"], imports, lines, AGENT, server="agent")
+
+
+_STRANDS = {"openai.chat": "openai.OpenAIModel", "openai.responses": "openai_responses.OpenAIResponsesModel"}
+
+
+def strands(ask: Ask) -> Code:
+    """Return the code that asks an agent of Strands Agents."""
+    name = _STRANDS.get(ask.wire, "anthropic.AnthropicModel")
+    package, path, option = ("openai", "/v1", "") if ask.wire in _STRANDS else ("anthropic", "", ", max_tokens=1024")
+    if ask.wire == "openai.chat" and not ask.stream:
+        option = ", stream=False"
+    lines = [
+        "def tool(name):",
+        "    async def run(use, **_):",
+        "        ran.append([name, use['input']])",
+        "        return {'toolUseId': use['toolUseId'], 'status': 'success', 'content': []}",
+        '    spec = {"name": name, "description": "A tool.", "inputSchema": {"json": {"type": "object"}}}',
+        "    return strands.tools.PythonAgentTool(name, spec, run)",
+        f'client = {{"api_key": "none", "base_url": f"{URL}{path}", "max_retries": 0}}',
+        f'model = strands.models.{name}(client_args=client, model_id="m"{option})',
+        f"agent = strands.Agent(model, tools=[tool(name) for name in {list(ask.tools)}], retry_strategy=None)",
+        'agent("Hello")',
+    ]
+    module = name.partition(".")[0]
+    imports = ["import strands", f"import strands.models.{module}", "import strands.tools"]
+    return Code([f"strands-agents[{package}]"], imports, lines, AGENT, server="agent")

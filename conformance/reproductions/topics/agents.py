@@ -53,8 +53,12 @@ class NextRequest(Runs):
         return ["ran"] if failure.is_refusal else ["ran", "sent"]
 
     def confirms(self, failure: Failure, output: Output) -> bool:
-        """Compare the runs, and look for the accused value in the request."""
-        return super().confirms(failure, output) and failure.verdict.got in _shown_in_request(failure, output)
+        """Compare the runs, and look for the accused value, or for what is missing, in the request."""
+        if not super().confirms(failure, output):
+            return False
+        if failure.verdict.effect == "lost" and (content := failure.verdict.expected.rstrip("…")):
+            return json.dumps(content)[1:-1] not in json.dumps(output.values["sent"])
+        return failure.verdict.got in _shown_in_request(failure, output)
 
 
 RUNS, RUN_ARGUMENTS, NEXT_REQUEST = Runs(), RunArguments(), NextRequest()

@@ -103,6 +103,12 @@ PEERS: dict[str, Peer] = {
             runtime="node",
         ),
         Peer(
+            "langchain-node",
+            "@langchain/core",
+            "ChatOpenAI, ChatAnthropic: generate(), and the sum of stream(), in JavaScript",
+            runtime="node",
+        ),
+        Peer(
             "openai-agents-runner",
             "openai-agents",
             "Runner.run() and run_streamed()",
@@ -120,6 +126,7 @@ PEERS: dict[str, Peer] = {
             beside=("langchain", "langchain-anthropic", "langchain-openai", "langchain-xai"),
             agent=True,
         ),
+        Peer("strands-agent", "strands-agents", "Agent.invoke_async()", extras="[anthropic,openai]", agent=True),
         Peer("google-adk-agent", "google-adk", "Runner.run_async()", agent=True),
     )
 }
