@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolparity.turns.manager.hosts import KnownHosts
 
 #: The page may fetch from this server only, and no other page may frame it.
 _POLICY = (
@@ -17,8 +18,7 @@ class Guarded:
     """Middleware that refuses unknown host names and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app = app
-        self._hosts = hosts
+        self._app = KnownHosts(app, hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -33,8 +33,4 @@ class Guarded:
                 headers["referrer-policy"] = "no-referrer"
             await send(message)
 
-        # Refuse a foreign host name that resolves to this machine (DNS rebinding).
-        host = Headers(scope=scope).get("host", "")
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        app = self._app if name in self._hosts else Response("unknown host", 421)
-        await app(scope, receive, guarded)
+        await self._app(scope, receive, guarded)

@@ -77,4 +77,4 @@ def _rows(now: ColumnElement[float]) -> sa.Select[Any]:
 def _turn_row(row: Any) -> TurnRow:
     columns = row._mapping
     same = {name: columns[name] for name in TurnRow.__struct_fields__ if name not in ("held", "user")}
-    return TurnRow(**same, held=bool(row.held), user=row.user_id)
+    return TurnRow(**same, held=bool(row.held), user=row.user_id or None)

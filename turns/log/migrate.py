@@ -19,7 +19,7 @@ from .engine import failing, make_engine
 
 VERSION_TABLE = "toolparity_version"
 #: The last migration, so that opening a log that is up to date need not load alembic.
-LATEST = "0005"
+LATEST = "0006"
 #: alembic keeps the current migration in globals, so only one thread may migrate at a time.
 _alembic = threading.Lock()
 #: Key of PostgreSQL's advisory lock that lets one process migrate while the others wait. An arbitrary constant.

@@ -334,7 +334,7 @@ class LogObserver(Observer):
             "written": 1,
             "conversation": self._membership.conversation,
             "position": self._membership.position if self._membership.conversation is not None else None,
-            "user_id": self._membership.user,
+            "user_id": self._membership.user or "",
             **transaction.usage,
             "lease": self._lease,
             **self._database.times(),

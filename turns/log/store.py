@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 from sqlalchemy import URL, Connection
 
-from ..errors import InvalidState, TurnHeld, UnknownTurn
+from ..errors import InvalidState, TurnHeld, TurnMisused, UnknownTurn
 from ..events import TurnBlock, TurnFailed
 from ..machine.effects import Emit
 from ..machine.inputs import Cancel, Resume
@@ -252,11 +252,19 @@ class Log:
         now = self._database.now()
         return await self._database.read(lambda connection: turn_rows(connection, now, conditions, before, limit))
 
-    async def last(self, conversation: str) -> StoredTurn | None:
-        """Return the last turn of a conversation, None if the log has no turn of it. Raises InvalidState."""
-        query = sa.select(turns.c.id).where(turns.c.conversation == conversation).order_by(turns.c.position.desc())
+    async def last(self, conversation: str, user: str | None = None) -> StoredTurn | None:
+        """Return the last turn of a user's conversation, None if the log has no turn of it.
+
+        ``user``: None for the only user with a conversation of this name. Raises TurnMisused if there are several, and
+        InvalidState.
+        """
+        of_name = matching(None, conversation, user)
+        query = sa.select(turns.c.id).where(*of_name).order_by(turns.c.position.desc())
+        users = sa.select(turns.c.user_id).where(*of_name).distinct().limit(2)
 
         def read(connection: Connection) -> StoredTurn | None:
+            if user is None and len(connection.execute(users).all()) > 1:
+                raise TurnMisused(f"several users have a conversation {conversation!r}", hint="pass the user")
             turn = connection.scalar(query.limit(1))
             return None if turn is None else self._turn(connection, turn)
 

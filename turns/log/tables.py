@@ -51,7 +51,8 @@ def _turn() -> Column[str]:
 # the runner that holds the lease, until `lease_until`. `written`: the number of transactions that runners committed. A
 # runner that lost its connection reads from it whether its last transaction was committed. `position`: the number of
 # the turn in its conversation, from 0; of two turns that continue the same one, only the first can be inserted.
-# `user_id`: PostgreSQL reads `user` as the name of the role. The usage and the cost are those of the last state.
+# `user_id`: "" without a user; PostgreSQL reads `user` as the name of the role. The usage and the cost are those of the
+# last state.
 turns = Table(
     "turns",
     metadata,
@@ -73,7 +74,7 @@ turns = Table(
     Column("output_tokens", BigInteger),
     Column("cost", Double),
     Index("turns_by_status", "status"),
-    Index("turns_by_conversation", "conversation", "position", unique=True),
+    Index("turns_by_conversation", "conversation", "user_id", "position", unique=True),
     Index("turns_by_user", "user_id", "created"),
 )
 

@@ -14,7 +14,7 @@ from toolparity.normalizer.errors import MissingExtra
 from .manager import AgentSource, TurnManager, TurnOrigin, TurnStatus
 
 if TYPE_CHECKING:
-    from .app import Action, Authorize, turn_routes, turns_app
+    from .app import ALL_USERS, Action, Authorize, turn_routes, turns_app
 
 __all__ = [
     "TurnManager",
@@ -23,6 +23,7 @@ __all__ = [
     "AgentSource",
     "turns_app",
     "turn_routes",
+    "ALL_USERS",
     "Authorize",
     "Action",
 ]

@@ -16,13 +16,15 @@ database does not answer.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from enum import Enum
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -31,12 +33,23 @@ from .. import sse
 from ..errors import UnknownTurn
 from ..execution.tool_results import ToolFailed
 from ..log import TurnRow
+from .hosts import LOOPBACK, KnownHosts
 from .http import body, failed, handled, json_response, refused
 from .manager import TurnManager
 
 Action = Literal["start", "list", "status", "events", "cancel", "resume", "decide", "answer"]
-#: Returns the user of a request, None for one that may reach the turns of all users. Raises HTTPException (401, 403).
-Authorize = Callable[[Request, Action, TurnRow | None], Awaitable[str | None]]
+
+
+class AllUsers(Enum):
+    """The type of `ALL_USERS`."""
+
+    ALL_USERS = "all users"
+
+
+#: Returned by ``authorize`` for a user who may reach the turns of all users.
+ALL_USERS = AllUsers.ALL_USERS
+#: Returns the user of a request. None, or an empty name, is refused with 401. Raises HTTPException (401, 403).
+Authorize = Callable[[Request, Action, TurnRow | None], Awaitable[str | AllUsers | None]]
 
 #: The most turns in one page of the list.
 _MOST = 1_000
@@ -69,14 +82,18 @@ class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
     error: str | UnsetType = UNSET
 
 
-def turns_app(manager: TurnManager, *, authorize: Authorize | None = None) -> Starlette:
+def turns_app(
+    manager: TurnManager, *, authorize: Authorize | None = None, hosts: Collection[str] | None = LOOPBACK
+) -> Starlette:
     """Return the application, which enters the manager while it is served.
 
     A framework that mounts the application does not run its lifespan: then enter the manager in that of the framework.
 
     ``authorize`` is awaited for each request with the action and the turn that it concerns (None if there is none). It
-    returns the user: turns that the request starts belong to this user, and all others are unknown to it. Without
-    ``authorize``, every client may reach every turn.
+    returns the user: turns that the request starts belong to this user, and all others are unknown to it, unless it
+    returns `ALL_USERS`. Without ``authorize``, every client may reach every turn.
+
+    ``hosts``: the names in the header Host that the application answers to, with or without a port; None for any name.
     """
 
     @asynccontextmanager
@@ -85,7 +102,9 @@ def turns_app(manager: TurnManager, *, authorize: Authorize | None = None) -> St
             yield
 
     routes = turn_routes(manager, authorize=authorize)
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused, Exception: failed})
+    middleware = [Middleware(KnownHosts, hosts=hosts)] if hosts is not None else []
+    handlers: dict[Any, Any] = {HTTPException: refused, Exception: failed}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers, middleware=middleware)
 
 
 def turn_routes(manager: TurnManager, *, authorize: Authorize | None = None) -> list[Route]:
@@ -185,4 +204,10 @@ class _Endpoints:
         return id
 
     async def _user(self, request: Request, action: Action, turn: TurnRow | None) -> str | None:
-        return await self._authorize(request, action, turn) if self._authorize is not None else None
+        """Return the user of a request, None for all users. Raises HTTPException."""
+        if self._authorize is None:
+            return None
+        user = await self._authorize(request, action, turn)
+        if not user:
+            raise HTTPException(401, "unknown user")
+        return None if user is ALL_USERS else user

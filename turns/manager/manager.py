@@ -118,10 +118,10 @@ class TurnManager:
         """Start a turn, and return its id as soon as the log has its first event.
 
         ``conversation``: of the last turn of this conversation, the new one continues the history, and then the message
-        must be text. None begins a conversation, whose id is that of the turn. ``user``: None for the user of the
-        conversation. ``id``: random by default.
+        must be text. None begins a conversation, whose id is that of the turn. ``user``: their conversations are apart
+        from those of others; None for the only user of the conversation. ``id``: random by default.
 
-        Raises TurnMisused if the last turn is not over, UnknownTurn if the conversation belongs to another user,
+        Raises TurnMisused if the last turn is not over, or if ``user`` is None and several users have such a one;
         TurnHeld if another turn continues it at the same time or has this id, and LogFailed.
         """
         id = id or uuid.uuid4().hex
@@ -256,11 +256,9 @@ class TurnManager:
 
     async def _continued(self, message: Prompt, conversation: str, user: str | None) -> tuple[Prompt, int, str | None]:
         """Return the prompt of the next turn of a conversation, its position, and its user."""
-        last = await self.log.last(conversation)
+        last = await self.log.last(conversation, user)
         if last is None:
             return message, 0, user
-        if user is not None and last.user != user:
-            raise UnknownTurn(f"the user has no conversation {conversation!r}")
         if last.status != "over" or last.state is None:
             raise TurnMisused(
                 "the last turn of the conversation is not over", where=last.id, hint="resume or cancel it"

@@ -22,7 +22,7 @@ PROVIDER_FAILED = "the provider failed"
 #: The type of an error is a word of the provider. Other texts may contain anything.
 _TYPE = re.compile(r"[A-Za-z][A-Za-z_.-]{0,63}")
 _STATUS = ", status "
-#: The kinds of `patterns.PATTERNS` that are no credentials.
+#: The kinds of `patterns.PATTERNS` that identify someone and give no access.
 _ACCOUNTS = frozenset(("e-mail address", "organisation id", "project id", "request id", "user id", "account id"))
 #: The shortest value of an environment variable that is searched for.
 _SHORTEST = 8

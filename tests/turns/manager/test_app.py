@@ -22,13 +22,14 @@ from toolparity.turns import Agent, Prices
 from toolparity.turns.errors import LogFailed, McpFailed
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log, TurnRow
-from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
+from toolparity.turns.manager import ALL_USERS, Authorize, TurnManager, TurnOrigin, turns_app
 from toolparity.turns.manager.app import turn_routes
 from toolparity.turns.manager.http import LARGEST
 
 pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 PAGE = "manager.md"
+BASE = "http://localhost"
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))
 
@@ -46,7 +47,7 @@ def served(
     """A client of the application, with a new log."""
     with Log(empty_log(path / "turns.db")) as log:
         app = turns_app(manager_of(log, played, **options), authorize=authorize)
-        with TestClient(app) as client:
+        with TestClient(app, BASE) as client:
             yield client
 
 
@@ -161,7 +162,7 @@ def test_an_error_of_the_program_or_its_database_is_not_shown_to_clients(
     failed = {"error": "the request failed in the server"}
     with Log(tmp_path / "turns.db") as log:
         app = turns_app(TurnManager(log, agent_of))
-        with TestClient(app, raise_server_exceptions=False) as client:
+        with TestClient(app, BASE, raise_server_exceptions=False) as client:
             answers = [client.get("/turn"), client.put("/turns"), client.post("/turns", json={"message": "Go."})]
             for error in (RuntimeError("secret"), LogFailed("the turn log failed: no route to host", where=where)):
                 monkeypatch.setattr(Log, "rows", AsyncMock(side_effect=error))
@@ -179,7 +180,7 @@ def test_an_error_of_the_program_or_its_database_is_not_shown_to_clients(
 
 def test_nul_is_refused_on_every_route(log: Log) -> None:
     """PostgreSQL stores no text with NUL, and SQLite compares only what precedes it."""
-    with TestClient(turns_app(manager_of(log, TWO_ROUNDS))) as client:
+    with TestClient(turns_app(manager_of(log, TWO_ROUNDS)), BASE) as client:
         bodies: dict[str, Any] = {
             "cancel": {"reason": "a\0b"},
             "resume": {"a\0b": 1},
@@ -199,14 +200,14 @@ def test_nul_is_refused_on_every_route(log: Log) -> None:
         assert client.post("/turns", json={"message": "a backslash and u0000: \\u0000"}).status_code == 201
 
 
-async def by_header(request: Request, action: str, turn: TurnRow | None) -> str | None:
+async def by_header(request: Request, action: str, turn: TurnRow | None) -> Any:
     """The header names the user. The user `guest` may only read, and `admin` may reach all turns."""
     user = request.headers.get("x-user")
     if user is None:
         raise HTTPException(401, "who are you?", {"www-authenticate": "Bearer"})
     if user == "guest" and action not in ("list", "status", "events"):
         raise HTTPException(403, f"guests may not {action}")
-    return None if user == "admin" else user
+    return {"admin": ALL_USERS, "nobody": None}.get(user, user)
 
 
 def test_each_user_reaches_only_their_own_turns_and_does_only_what_the_hook_allows(tmp_path: Path) -> None:
@@ -218,14 +219,19 @@ def test_each_user_reaches_only_their_own_turns_and_does_only_what_the_hook_allo
         foreign = [client.get(f"/turns/{turn}{path}", headers=ben) for path in ("", "/events")]
         foreign += [client.post(f"/turns/{turn}/{action}", json={}, headers=ben) for action in ("cancel", "resume")]
         foreign.append(client.post("/turns", json={"message": "x", "conversation": turn}, headers=ben))
-        assert [answer.status_code for answer in foreign] == [404] * 5
+        assert [answer.status_code for answer in foreign] == [404] * 4 + [201]  # a conversation of the same name
+        assert client.get("/turns", headers={"x-user": "nobody"}).status_code == 401
+        assert client.get("/turns", headers={**ana, "host": "evil.example"}).status_code == 421
         listed = [client.get("/turns", headers=headers).json()["turns"] for headers in (ana, ben, admin)]
-        assert [[row["id"] for row in rows] for rows in listed] == [[turn], [], [turn]]
+        own = foreign[-1].json()["turn"]
+        assert [[row["id"] for row in rows] for rows in listed] == [[turn], [own], [own, turn]]
         assert client.post(f"/turns/{turn}/cancel", json={}, headers=ana).json() == {"cancelled": True}
         assert client.get(f"/turns/{turn}/events", headers=ana).status_code == 200
+        client.post(f"/turns/{own}/cancel", json={}, headers=ben)
         started = client.post("/turns", json={"message": "On.", "conversation": turn}, headers=admin)
-        assert started.status_code == 201
-        assert client.get(f"/turns/{started.json()['turn']}", headers=ana).json()["user"] == "ana"
+        assert (started.status_code, "several users" in started.text) == (409, True)
+        started = client.post("/turns", json={"message": "On.", "conversation": turn}, headers=ana)
+        assert client.get(f"/turns/{started.json()['turn']}", headers=admin).json()["user"] == "ana"
         # The hook refuses before anything is read or done.
         for path in (turn, "none"):
             answer = client.get(f"/turns/{path}")
@@ -233,7 +239,7 @@ def test_each_user_reaches_only_their_own_turns_and_does_only_what_the_hook_allo
             assert answer.headers["www-authenticate"] == "Bearer"
             assert client.post(f"/turns/{path}/cancel", json={}, headers={"x-user": "guest"}).status_code == 403
         assert client.post("/turns", json={"message": "x"}, headers={"x-user": "guest"}).status_code == 403
-        assert len(client.get("/turns", headers=admin).json()["turns"]) == 2
+        assert len(client.get("/turns", headers=admin).json()["turns"]) == 3
 
 
 @pytest.fixture
@@ -251,7 +257,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 def test_the_page_example_serves_a_turn_also_in_another_application(
     names: dict[str, Any], name: str, prefix: str
 ) -> None:
-    with TestClient(names[name]) as client:
+    with TestClient(names[name], BASE) as client:
         turn = client.post(f"{prefix}/turns", json={"message": "Go."}).json()["turn"]
         assert events(client.get(f"{prefix}/turns/{turn}/events").text)[-1]["text"] == "All done."
 
@@ -259,7 +265,7 @@ def test_the_page_example_serves_a_turn_also_in_another_application(
 @pytest.mark.page("docs/pages/manager.md")
 def test_the_page_example_authorizes_users(names: dict[str, Any]) -> None:
     ana, ben = {"authorization": "token-a"}, {"authorization": "token-b"}
-    with TestClient(names["protected"]) as client:
+    with TestClient(names["protected"], BASE) as client:
         assert client.post("/turns", json={"message": "Go."}).status_code == 401
         turn = client.post("/turns", json={"message": "Go."}, headers=ana).json()["turn"]
         for user, status in ((ana, 403), (ben, 404)):

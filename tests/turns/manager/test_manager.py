@@ -84,8 +84,10 @@ async def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -
         assert state is not None
         users = [message.parts[0].text for message in state.request.messages if isinstance(message, User)]
         assert users == ["Go.", "Go on."]
-        with pytest.raises(UnknownTurn, match="no conversation 'c'"):
-            await manager.start("x", conversation="c", user="ana")
+        await ended(manager, fourth := await manager.start("x", conversation="c", user="ana"))
+        assert (await log.row(fourth)).position == 0
+        with pytest.raises(TurnMisused, match="several users"):
+            await manager.start("x", conversation="c")
 
 
 async def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:

@@ -1,0 +1,28 @@
+"""Refusal of foreign host names that resolve to this machine (DNS rebinding), for servers on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+class KnownHosts:
+    """Middleware that answers requests for other host names with 421. ``hosts``: names without a port."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            host = Headers(scope=scope).get("host", "")
+            name, _, port = host.rpartition(":")
+            if (name if port.isdigit() else host) not in self._hosts:
+                app = Response('{"error": "unknown host"}', 421, media_type="application/json")
+        await app(scope, receive, send)
