@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from toolparity.normalizer.conversation import Encoded, Request
 from toolparity.normalizer.decoder import StreamDecoder
-from toolparity.normalizer.errors import ToolLimitReached
+from toolparity.normalizer.errors import ToolLimitReached, ToolparityError
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.headers import rate_limits
 from toolparity.normalizer.model import Error, Response
@@ -23,6 +23,15 @@ from .provider import Provider
 from .retry_after import demanded, headers_of
 from .tokens import TokenCounter, with_estimate
 from .tool_adapter import ToolAdapter
+
+#: Exceptions of a connection that cannot be made, breaks or times out: Python's, and by their names those of httpx,
+#: aiohttp, urllib3, botocore and the SDKs. Their subclasses count, too.
+_CONNECTION = frozenset(
+    (
+        *("ConnectionError", "TimeoutError", "gaierror", "TransportError", "APIConnectionError", "HTTPClientError"),
+        *("ProtocolError", "ClientConnectionError", "ClientPayloadError"),
+    )
+)
 
 
 class Post(Protocol):
@@ -127,10 +136,20 @@ class ModelCall:
 
 
 def error_of(error: BaseException) -> Error:
-    """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
+    """Convert an exception of a client.
+
+    ``retryable`` follows from its HTTP status. Without one, it is true for a failed connection, and otherwise None.
+    """
     status = _status(error)
-    retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
+    retryable: bool | None = True if _is_connection(error) else None
+    if status is not None:
+        retryable = status in (408, 409, 425, 429) or status >= 500
     return Error(type(error).__name__, shortened(whole_message(error)), status, retryable)
+
+
+def _is_connection(error: BaseException) -> bool:
+    own = isinstance(error, ToolparityError)  # such as the time limit of the turn
+    return not own and any(kind.__name__ in _CONNECTION for kind in type(error).__mro__)
 
 
 def _status(error: BaseException) -> int | None:

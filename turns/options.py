@@ -39,9 +39,10 @@ class Hooks(Struct, frozen=True):
     record each step before its effects run (`Observer`). ``executor``: pass one to share threads among turns, or to
     wrap calls. ``inject``: the object that the tools' `Injected` parameters receive (an ``executor`` that is passed has
     a separate one). ``prepare`` changes each request before it is sent, and ``reader`` wraps the decoder of its answer
-    (`model_call`). ``backoff``: when to retry an overloaded provider, None for never. ``count_tokens``: returns the
-    number of tokens of a text, for answers whose usage the provider does not report (`Usage.estimated`). ``direct``:
-    middleware over the machine's inputs. ``telemetry``: measures the turn (`telemetry.Telemetry`).
+    (`model_call`). ``backoff``: when to retry an overloaded provider, None for never. ``fallback``: the providers with
+    which the turn continues if the first one fails (`providers`). ``count_tokens``: returns the number of tokens of a
+    text, for answers whose usage the provider does not report (`Usage.estimated`). ``direct``: middleware over the
+    machine's inputs. ``telemetry``: measures the turn (`telemetry.Telemetry`).
     """
 
     approve: Approver | None = None
@@ -53,6 +54,7 @@ class Hooks(Struct, frozen=True):
     reader: WrapDecoder | None = None
     backoff: Backoff | None = DEFAULT
     count_tokens: Counter = estimated
+    fallback: Provider | Sequence[Provider] = ()
     direct: Middleware | None = None
     telemetry: Instrument | None = None
 
@@ -98,6 +100,7 @@ class AgentOptions(TypedDict, total=False):
     reader: WrapDecoder | None
     backoff: Backoff | None
     count_tokens: Counter
+    fallback: Provider | Sequence[Provider]
     direct: Middleware | None
     telemetry: Instrument | None
 

@@ -17,8 +17,6 @@ from typing import Any, cast
 from toolparity.normalizer.conversation import Encoded, Request, User
 from toolparity.normalizer.model import ApprovalRequest, Choice, Error, Response, ToolCall
 from toolparity.normalizer.pairing import unanswered
-from toolparity.normalizer.requests import RequestWriter
-from toolparity.normalizer.wires.registry import wire_name
 
 from .errors import TurnMisused
 from .execution.barrier import Barrier
@@ -34,9 +32,9 @@ from .machine.state import TurnState
 from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
 from .output import OutputType
 from .provider import Provider
+from .providers import Providers, Route
 from .tasks import Tasks
 from .tokens import Counter, TokenCounter, estimated
-from .tool_adapter import ToolAdapter
 
 #: True approves, False denies, a string denies with this reason, None postpones the decision.
 Approval = bool | str | None
@@ -55,7 +53,7 @@ class Performer:
 
     def __init__(
         self,
-        provider: Provider,
+        providers: Providers,
         tools: Tools,
         executor: Executor,
         state: Callable[[], TurnState],
@@ -71,7 +69,7 @@ class Performer:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
         self.busy: set[str] = set()  # waiting calls for which the approver or a substitute runs
-        self._provider = provider
+        self._providers = providers
         self._tools = tools
         self._executor = executor
         self._state = state
@@ -82,8 +80,6 @@ class Performer:
         self._reader = reader
         self._output = output
         self._counter = TokenCounter(count_tokens)
-        self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
-        self._adapter = ToolAdapter(provider.wire, provider.name)
         self._lost: set[tuple[str, str]] = set()  # what was logged as lost already: each request has the history
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
@@ -154,21 +150,27 @@ class Performer:
             cancellation.set_result(None)
 
     async def _ask(self, ask: Ask) -> None:
+        route, request = self._providers.current, self._providers.request(ask.request)
         if self._measured is None:
-            await self._ask_provider(self._provider, ask)
+            await self._ask_provider(route, route.provider, request)
             return
-        with self._measured.model_call(self._provider, ask.request) as provider:
-            provider.answered(*await self._ask_provider(provider, ask))
+        with self._measured.model_call(route.provider, request) as provider:
+            provider.answered(*await self._ask_provider(route, provider, request))
 
-    async def _ask_provider(self, provider: Provider, ask: Ask) -> tuple[Request, Response | None, Error | None]:
-        """Send a request, and post its answer. Return the request as it was sent, and the answer or its error."""
+    async def _ask_provider(
+        self, route: Route, provider: Provider, request: Request
+    ) -> tuple[Request, Response | None, Error | None]:
+        """Send a request, and post its answer. Return the request as it was sent, and the answer or its error.
+
+        ``provider``: that of the route, or its measured form.
+        """
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
                 provider,
-                self._writer,
-                self._adapter,
-                ask.request,
+                route.writer,
+                route.adapter,
+                request,
                 settings.choice,
                 self._prepare,
                 self._reader,
@@ -179,7 +181,7 @@ class Performer:
                 raise
             failed = inputs.AnswerFailed(error_of(error))
             self._post(failed)
-            return ask.request, None, failed.error
+            return request, None, failed.error
 
         self._log_losses(model_call.encoded)
         response = await model_call.run(self._post)

@@ -55,6 +55,7 @@ from .output import output_type, with_output
 from .performer import Performer
 from .prompts import Prompt
 from .provider import Provider
+from .providers import Providers
 from .request import RequestOptions, first_state, resume_with
 from .synchronous import run_until_done
 from .tasks import InputQueue, each
@@ -94,8 +95,9 @@ class Turn:
         self._telemetry = hooks.telemetry
         self._measured: InstrumentedRun | None = None  # the telemetry of the current run
         self._executor = hooks.executor or executor_with_fallbacks(self.tools, hooks.inject, self._on_substitution)
+        self._providers = Providers(provider, hooks.fallback)
         self._performer = Performer(
-            provider,
+            self._providers,
             self.tools,
             self._executor,
             lambda: self.state,
@@ -127,6 +129,11 @@ class Turn:
         if self._state is None:
             raise TurnMisused("the turn has not begun", hint="run it with a message")
         return self._state
+
+    @property
+    def asked_provider(self) -> Provider:
+        """The provider that answers: ``provider``, or the one of ``fallback`` with which the turn continues."""
+        return self._providers.current.provider
 
     @property
     def outcome(self) -> Outcome:
@@ -308,7 +315,7 @@ class Turn:
         return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)
 
     async def _process(self, input: Input) -> list[TurnEvent]:
-        """Process one input and return its events. Schedule a retry instead where the backoff allows one."""
+        """Process one input and return its events. Ask again instead if a fallback or the backoff allows it."""
         if isinstance(input, (CallDecided, ResultSupplied)):
             if is_invalid(self.state, input):  # an earlier one counted, or the turn was cancelled
                 return []
@@ -318,12 +325,15 @@ class Turn:
                 self._supplied.discard(input.call_id)
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._performer.model_call = None
+            usage = input.response.usage if input.response is not None else None
+            note = self._providers.after(self.state, input)
+            if note is not None:
+                return [*await self._process_directed(note), *await self._process_directed(Retry(usage))]
             retry = self._retries.after(self.state, input)
             if retry is not None:
                 note, seconds = retry
                 events = await self._process_directed(note)
                 self._discarded = input.response
-                usage = input.response.usage if input.response is not None else None
                 self._post_later(seconds, [Retry(usage)])
                 return events
         return await self._process_directed(input)

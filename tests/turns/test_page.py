@@ -20,6 +20,7 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import Agent, events
 from toolparity.turns.machine.state import Termination
 from toolparity.turns.outcome import Outcome
+from toolparity.turns.testing import Status
 
 from .playing import WIRES, Emulated, Round, Say, at_once, call, names_of_page, on_every_wire, script
 from .test_clients import reach
@@ -69,6 +70,12 @@ def test_the_page_examples_of_messages_of_another_wire_a_typed_answer_and_inject
     provider = Emulated("openai.chat", script([call("pay", number=7)], [Say("Paid.")], tools=("pay",)))
     outcome = at_once(names["paid"](provider, "Go."))
     assert outcome.state.rounds[0].tool_results[0].parts[0].value == {"number": 7, "due": "2026-03-01"}
+
+
+def test_the_page_example_of_a_fallback_continues_with_another_provider(names: dict[str, Any]) -> None:
+    first, other = (Emulated(wire, script([Say("Two.")])) for wire in ("openai.chat", "anthropic.messages"))
+    first.faults = {1: Status(529)}
+    assert at_once(names["continued"](first, [other], "Go.")).text == "Two."
 
 
 def test_the_page_example_runs_both_tools_and_returns_their_results(

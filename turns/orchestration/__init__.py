@@ -25,6 +25,7 @@ from .limits import Limits
 from .listeners import Add, Change, Listener, Veto
 from .memory import Session, session_of, stated_intent
 from .notes import (
+    Failover,
     FinalPhase,
     OrchestrationNote,
     Phase,
@@ -67,6 +68,7 @@ __all__ = [
     "ReasoningPhase",
     "Recovery",
     "RetryNote",
+    "Failover",
     "Steering",
     "SynthesisPhase",
     "ToolExecutionPhase",

@@ -34,6 +34,7 @@ from ..execution.tool_results import MOST
 from ..execution.tools import ToolLike, Tools
 from ..machine.effects import Ask, Emit, Wait
 from ..machine.inputs import (
+    AddNote,
     AnswerFailed,
     AnswerReceived,
     Begin,
@@ -58,7 +59,7 @@ from .assembler import Orchestrated, assembled
 from .breakers import Breakers
 from .context import Built, ContextBuilder, Level
 from .dispatcher import Dispatcher
-from .engine import GuardedProvider
+from .engine import GuardedProvider, circuit_of
 from .limits import OUT_OF_TIME, LimitMeter, Limits
 from .listeners import Decision, Listener
 from .notes import (
@@ -130,7 +131,9 @@ class Coordinator:
         declared = tools if isinstance(tools, Tools) else Tools(tools)
         inject = options.pop("inject", None)
         dispatcher = Dispatcher(declared, self.breakers, self._forbid, self._on_substitution)
-        self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)
+        fallback = options.pop("fallback", ())
+        others = fallback if isinstance(fallback, Sequence) else [fallback]
+        self._guards = [GuardedProvider(each, self.breakers, self._seconds_left) for each in (provider, *others)]
         executor = Executor(
             declared,
             most=most,
@@ -143,8 +146,9 @@ class Coordinator:
             listeners, declared, lambda call, value: executor.finished(call, value).result, self._pending.append
         )
         self.turn = Turn(
-            self._provider,
+            self._guards[0],
             declared,
+            fallback=self._guards[1:],
             direct=self._direct,
             executor=executor,
             prepare=self._prepare,
@@ -190,6 +194,9 @@ class Coordinator:
                 self._steerer.shown(input)
             return [input]
         self._meter.resume()
+        if isinstance(input, AddNote) and input.note == "failover" and not input.data["why"].startswith(_OWN_ERRORS):
+            failed = input.data["from"]
+            self.breakers.failed("provider", failed["name"] or failed["wire"])
         inputs = self._recovered(state, input)
         if not isinstance(input, Retry) and any(isinstance(entry, Retry) and entry.wait for entry in inputs):
             return [*self._pending_notes(), *inputs]  # the retry comes back after its wait
@@ -205,7 +212,9 @@ class Coordinator:
         made: list[Decision] = []
         for phase in after_phases:
             if isinstance(phase, ReasoningPhase):
-                self._provider.veto, made = await self._steerer.reasoned(phase, after)
+                veto, made = await self._steerer.reasoned(phase, after)
+                for guard in self._guards:
+                    guard.veto = veto
         if after.ending == "all_tools_failed" and state.ending is None:
             self._recover(Recovery(len(state.rounds), "session", "all tools failed, round after round"))
         current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in after_phases]
@@ -228,12 +237,12 @@ class Coordinator:
         error, response = _failure(input, state), input.response
         usage = response.usage if response is not None else None
         if error is None:
-            self.breakers.succeeded("provider", self._provider.circuit)
+            self.breakers.succeeded("provider", circuit_of(self.turn.asked_provider))
             if self._level == "simplified":
                 self._level = "whole"
             return [input]
         if error.type not in _OWN_ERRORS and error.retryable is not False:
-            self.breakers.failed("provider", self._provider.circuit)
+            self.breakers.failed("provider", circuit_of(self.turn.asked_provider))
         demanded = input.retry_after
         if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
             return [input]  # a retry would come before the delay that the provider demands

@@ -13,17 +13,21 @@ from .breakers import Breakers
 from .limits import OUT_OF_TIME
 
 
+def circuit_of(provider: Provider) -> str:
+    """Return the name of the breaker of a provider."""
+    return provider.name or provider.wire
+
+
 class GuardedProvider:
     """A provider that sends requests only if its breaker and the time limit allow it.
 
-    ``seconds_left``: returns the seconds left for an answer, None for no limit. ``circuit``: the name of the breaker.
+    ``seconds_left``: returns the seconds left for an answer, None for no limit.
     """
 
     def __init__(self, provider: Provider, breakers: Breakers, seconds_left: Callable[[], float | None]) -> None:
         self.wire = provider.wire
         self.name = provider.name
         self.model = provider.model
-        self.circuit = provider.name or provider.wire
         self.address = getattr(provider, "address", None)
         self.call_limit = getattr(provider, "call_limit", None)
         self.veto: str | None = None  # why the next request must not be sent
@@ -39,7 +43,7 @@ class GuardedProvider:
         veto, self.veto = self.veto, None
         if veto is not None:
             raise PhaseVetoed(veto)
-        self._breakers.admit("provider", self.circuit)
+        self._breakers.admit("provider", circuit_of(self))
         chunks = self._provider.ask(body)
         try:
             while True:

@@ -84,6 +84,15 @@ class RetryNote(_Note, tag="retry", frozen=True, gc=False):
     status: int | None = None
 
 
+class Failover(_Note, tag="failover", frozen=True, gc=False, rename={"failed": "from"}):
+    """A provider failed, and the turn continues with another one. Each has its ``wire``, ``name`` and ``model``."""
+
+    failed: dict[str, str | None]
+    to: dict[str, str | None]
+    why: str
+    status: int | None = None
+
+
 class Steering(_Note, tag="steering", frozen=True, gc=False):
     """A listener decided on a phase (`listeners.Veto`, `Change`, `Add`). ``why``: the reason of a veto."""
 
@@ -93,7 +102,7 @@ class Steering(_Note, tag="steering", frozen=True, gc=False):
 
 
 Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
-OrchestrationNote = Phase | Recovery | RetryNote | Steering
+OrchestrationNote = Phase | Recovery | RetryNote | Failover | Steering
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:

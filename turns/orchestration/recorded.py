@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -57,6 +58,7 @@ class Segment(Struct):
 
     ``decisions``: the decisions made while the turn ran, and ``later``: those after it waited. ``requests``: None if
     the recording contains none. ``times``: by call, when it had its result, in seconds since the recording began.
+    ``failovers``: the provider that failed and the one that continued, each with its wire, name and model.
     """
 
     state: TurnState
@@ -69,6 +71,7 @@ class Segment(Struct):
     decisions: dict[str, CallDecided] = field(default_factory=dict)
     later: dict[str, CallDecided | ResultSupplied] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
+    failovers: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
     is_cancelled: bool = False
 
 
@@ -143,9 +146,12 @@ class _Reader(Struct):
         call = data.get("call_id") or data.get("call")
         if note.note in ("recovery", "fallback") and call is not None:
             self.segment.substitutes[call] = data["tool"], data["why"]
-        elif note.note in ("recovery", "retry"):
+        elif note.note in ("recovery", "retry", "failover"):
             kind, status = kind_and_status(data["why"])
-            self.failure, self.demanded = Error(kind, "", status), data.get("demanded")
+            fell_over = True if note.note == "failover" else None
+            self.failure, self.demanded = Error(kind, "", status, fell_over), data.get("demanded")
+            if fell_over:
+                self.segment.failovers.append((data["from"], data["to"]))
 
 
 class NotRecorded(Exception):
@@ -172,16 +178,25 @@ class RecordedProvider:
     """A provider that answers with the recorded answers of a turn, in order. ``clock``: returns the recorded time.
 
     ``call_limit``: the recorded limit, because the provider of the turn may have set it (`NarratingProvider`).
+    ``fallback``: the providers that continued the turn, which have the other answers.
     """
 
     def __init__(self, segment: Segment) -> None:
-        self.wire = segment.state.wire
-        self.name = segment.state.request.provider
-        self.model = segment.state.request.model
+        request = segment.state.request
+        self.wire: str = segment.state.wire
+        self.name: str | None = request.provider
+        self.model: str | None = request.model
+        if segment.failovers:
+            self._rename(segment.failovers[0][0])
         self.call_limit = segment.state.settings.limit
         self.clock = RecordedClock()
         self._answers = deque(segment.answers)
         self._choice = segment.state.settings.choice
+        self.fallback = [copy(self)._rename(origin) for _, origin in segment.failovers]
+
+    def _rename(self, origin: dict[str, Any]) -> Self:
+        self.wire, self.name, self.model = origin["wire"], origin["name"], origin["model"]
+        return self
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         """Yield the next recorded answer, as canonical events and a Response."""
@@ -216,7 +231,8 @@ class _Headers(Struct):
 
 def _exception(error: Error, headers: dict[str, str]) -> BaseException:
     """Return an exception that a turn converts to this error."""
-    made: Exception = type(error.type, (Exception,), {})(error.message)
+    kind = ConnectionError if error.retryable and error.status is None else Exception
+    made: Exception = type(error.type, (kind,), {})(error.message)
     made.__dict__.update(status=error.status, response=_Headers(headers))
     return made
 

@@ -70,10 +70,10 @@ async def rerun(recording: bytes, make: Make, *, backoff: Backoff | None = DEFAU
     """Repeat the turn of a recording (`recording.record`, `log.Log.recording`) and compare it with what was recorded.
 
     ``make(provider, **options)`` returns the coordinator or turn, and passes on the options, which are ``id`` or
-    ``state``, ``approve``, ``backoff`` and ``telemetry``. With a time limit, it also passes ``clock=provider.clock``,
-    which returns the recorded time (a log has none). Nothing waits for ``backoff``. Not compared are the order of
-    parallel calls, progress, acknowledgements, and what follows after a turn was cancelled. Raises InvalidState for an
-    invalid recording.
+    ``state``, ``approve``, ``backoff``, ``fallback`` and ``telemetry``. With a time limit, it also passes
+    ``clock=provider.clock``, which returns the recorded time (a log has none). Nothing waits for ``backoff``. Not
+    compared are the order of parallel calls, progress, acknowledgements, and what follows after a turn was cancelled.
+    Raises InvalidState for an invalid recording.
     """
     repeated: Rerun | None = None
     waits_not = replace(backoff, sleep=lambda seconds: asyncio.sleep(0)) if backoff is not None else None
@@ -104,7 +104,8 @@ async def _repeat(
     options: dict[str, Any] = {"id": state.id} if begins else {"state": state}
     provider = RecordedProvider(segment)
     telemetry = RecordedResults(segment, requests, provider.clock)
-    driver = make(provider, approve=approve, backoff=backoff, telemetry=telemetry, **options)
+    options |= {"approve": approve, "backoff": backoff, "fallback": provider.fallback, "telemetry": telemetry}
+    driver = make(provider, **options)
     turn = driver.turn if isinstance(driver, Coordinator) else driver
     message: Request | None = None
     if begins:  # the turn declares its tools itself
