@@ -12,7 +12,6 @@ from toolparity.normalizer.errors import ToolLimitReached, ToolparityError
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.headers import rate_limits
 from toolparity.normalizer.model import Error, Response
-from toolparity.normalizer.requests import RequestWriter
 from toolparity.normalizer.wires.registry import wire_name
 
 from .answer_reader import AnswerDecoder, AnswerReader
@@ -20,9 +19,9 @@ from .block_tracker import BlockTracker
 from .execution.exceptions import is_failure, shortened, whole_message
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
+from .providers import Route
 from .retry_after import demanded, headers_of
 from .tokens import TokenCounter, with_estimate
-from .tool_adapter import ToolAdapter
 
 #: Exceptions of a connection that cannot be made, breaks or times out: Python's, and by their names those of httpx,
 #: aiohttp, urllib3, botocore and the SDKs. Their subclasses count, too.
@@ -52,15 +51,14 @@ WrapDecoder = Callable[[StreamDecoder, Request], AnswerDecoder]
 class ModelCall:
     """Sends one request and decodes its answer. ``partial`` returns the partial answer if the turn is cancelled.
 
-    ``choice``: the index of the choice whose blocks become inputs. ``counter``: estimates what the provider does not
-    report of the usage.
+    ``route``: writes the request, and restores its answer. ``choice``: the index of the choice whose blocks become
+    inputs. ``counter``: estimates what the provider does not report of the usage.
     """
 
     def __init__(
         self,
         provider: Provider,
-        writer: RequestWriter,
-        adapter: ToolAdapter,
+        route: Route,
         request: Request,
         choice: int,
         prepare: Prepare | None = None,
@@ -68,13 +66,15 @@ class ModelCall:
         counter: TokenCounter | None = None,
     ) -> None:
         #: The request as it is sent.
-        self.request = adapter.adapt(prepare(request) if prepare is not None else request)
-        self.encoded: Encoded = writer.write(self.request)
+        self.request = route.output.instructed(
+            route.adapter.adapt(prepare(request) if prepare is not None else request)
+        )
+        self.encoded: Encoded = route.output.applied(route.writer.write(self.request))
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._answer = AnswerReader(decoder, reader(decoder, request) if reader is not None else None)
-        self._adapter = adapter
-        self._tracker = BlockTracker(self.encoded, choice, adapter.restored_call)
+        self._route = route
+        self._tracker = BlockTracker(self.encoded, choice, route.adapter.restored_call)
         self._response: Response | None = None
         self._finished = False
         self._cut = False
@@ -129,7 +129,7 @@ class ModelCall:
 
     def _restored(self, response: Response) -> Response:
         self._finished = True
-        response = self._adapter.restored(self.encoded.restored(response))
+        response = self._route.output.restored(self._route.adapter.restored(self.encoded.restored(response)))
         cut = self._cut or not response.complete
         self._response = with_estimate(response, self.request, self._counter, cut=cut)
         return self._response

@@ -167,14 +167,7 @@ class Performer:
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
-                provider,
-                route.writer,
-                route.adapter,
-                request,
-                settings.choice,
-                self._prepare,
-                self._reader,
-                self._counter,
+                provider, route, request, settings.choice, self._prepare, self._reader, self._counter
             )
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):

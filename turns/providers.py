@@ -26,6 +26,7 @@ from toolparity.normalizer.wires.registry import wire_name
 from .backoff import is_overload, ran_elsewhere
 from .machine.inputs import AddNote, AnswerFailed, AnswerReceived
 from .machine.state import TurnState
+from .output import OutputAdapter, OutputType
 from .provider import Provider
 from .secrets import public_text
 from .tool_adapter import ToolAdapter
@@ -34,8 +35,9 @@ from .tool_adapter import ToolAdapter
 class Route:
     """One provider, and what writes the requests of the turn for it."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, output: OutputType | None = None) -> None:
         self.provider = provider
+        self.output = OutputAdapter(output, provider)
         self.writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self.adapter = ToolAdapter(provider.wire, provider.name)
 
@@ -47,16 +49,19 @@ class Route:
 
 class Providers:
     """The providers of one turn, of which one is asked. ``fallback``: the others, in the order in which they follow.
+    ``output``: the required form of the answer.
 
     Raises PolicyError if ``fallback`` is neither a provider nor a list of them.
     """
 
-    def __init__(self, provider: Provider, fallback: Provider | Sequence[Provider] = ()) -> None:
+    def __init__(
+        self, provider: Provider, fallback: Provider | Sequence[Provider] = (), output: OutputType | None = None
+    ) -> None:
         others = fallback if isinstance(fallback, Sequence) else [fallback]
         for other in others:
             if not hasattr(other, "ask"):
                 raise PolicyError(f"fallback must be a provider or a list of providers, got {fallback!r:.100}")
-        self._routes = [Route(each) for each in (provider, *others)]
+        self._routes = [Route(each, output) for each in (provider, *others)]
         self._asked = 0
 
     @property
@@ -72,19 +77,26 @@ class Providers:
         return replace(request, model=provider.model or (request.model if request.wire == provider.wire else None))
 
     def after(self, state: TurnState, input: AnswerReceived | AnswerFailed) -> AddNote | None:
-        """Change to the next provider if the answer failed, and return the note of that. None if the turn stays."""
+        """Change how the round is asked again if its answer failed, and return the note of that, or None.
+
+        If the provider may have refused the form of the answer, the instructions contain it from now on. Otherwise the
+        next provider is asked.
+        """
         response = input.response
         error = input.error if isinstance(input, AnswerFailed) else _failure(input)
         round = state.round
-        if error is None or round is None or state.phase != "asking" or self._asked + 1 == len(self._routes):
+        if error is None or round is None or state.phase != "asking":
             return None
-        if not falls_over(error) or (response is not None and ran_elsewhere(response)):
+        if response is not None and ran_elsewhere(response):
+            return None
+        reason = {"status": error.status, "why": public_text(error)}
+        if self.current.output.is_refused(error):
+            return AddNote(round.round_number, "instructed", reason)
+        if not falls_over(error) or self._asked + 1 == len(self._routes):
             return None
         failed = self.current.origin
         self._asked += 1
-        why = public_text(error)
-        data = {"from": failed, "to": self.current.origin, "status": error.status, "why": why}
-        return AddNote(round.round_number, "failover", data)
+        return AddNote(round.round_number, "failover", {"from": failed, "to": self.current.origin, **reason})
 
 
 def falls_over(error: Error) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Loss, Message, Request, System, TextPart, ToolChoice, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.parameters import differing, overlaid
 from toolparity.normalizer.wires.registry import wire_name
 
 from .execution.tools import Tools
@@ -54,7 +55,6 @@ class RequestOptions(Struct, frozen=True):
     the names of its wire. They replace those of the request. ``tool_choice``: "auto", "none", "required" or the name of
     a tool. ``parallel``: whether the model may make several calls in one answer. ``round_guidance``: whether
     `ROUND_GUIDANCE` follows the instructions. By default it does if there are instructions, tools and several rounds.
-    ``form``: the end of the system prompt, which states the form of the answer (`output.with_output`).
     """
 
     instructions: str | None = None
@@ -67,7 +67,6 @@ class RequestOptions(Struct, frozen=True):
     params: Mapping[str, Any] = {}
     tool_choice: Literal["auto", "none", "required"] | str | None = None
     parallel: bool | None = None
-    form: str | None = None
 
     def __post_init__(self) -> None:
         """Raises PolicyError for a value of another type."""
@@ -94,7 +93,7 @@ def first_state(
     guided = options.round_guidance
     if guided is None:
         guided = bool(instructions and declared and settings.max_rounds > 1)
-    parts = [instructions, ROUND_GUIDANCE if guided else None, options.form]
+    parts = [instructions, ROUND_GUIDANCE if guided else None]
     prompts = _added(messages, "\n\n".join(filter(None, parts)))
     first = Request(
         request.wire,
@@ -105,7 +104,7 @@ def first_state(
         request.parallel if options.parallel is None else options.parallel,
         request.previous_response_id,
         request.provider,
-        {**_overlaid(request.params, _parameters(request, provider, options)), **options.params},
+        {**overlaid(request.params, _parameters(request, provider, options)), **options.params},
     )
     return TurnState(id, provider.wire, first, settings, instructions=instructions if prompts else UNSET)
 
@@ -159,29 +158,7 @@ def _parameters(request: Request, provider: Provider, options: RequestOptions) -
     for loss in losses:
         if loss.code == "param":
             _log.warning("%s: %s", wire, loss.message)
-    return _differing(params, before)
-
-
-def _differing(params: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that differ from those before. Some wires have them in objects."""
-    differing = {}
-    for name, value in params.items():
-        known = before.get(name)
-        if isinstance(value, dict) and isinstance(known, dict):
-            if inner := _differing(value, known):
-                differing[name] = inner
-        elif name not in before or known != value:
-            differing[name] = value
-    return differing
-
-
-def _overlaid(params: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters with others in their place. Objects keep their other members."""
-    overlaid = dict(params)
-    for name, value in others.items():
-        known = overlaid.get(name)
-        overlaid[name] = _overlaid(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-    return overlaid
+    return differing(params, before)
 
 
 def resume_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:

@@ -51,7 +51,7 @@ from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
 from .options import Hooks, TurnOptions, check_options, group, settings_of
 from .outcome import Outcome, log_failure, outcome_of
-from .output import output_type, with_output
+from .output import output_type
 from .performer import Performer
 from .prompts import Prompt
 from .provider import Provider
@@ -87,7 +87,7 @@ class Turn:
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
         self._settings = settings_of(options, provider)
         self._output = output_type(options.get("output"))
-        self._request_options = with_output(group(RequestOptions, options), self._output)
+        self._request_options = group(RequestOptions, options)
         self._id = options.get("id") or uuid.uuid4().hex
         self._state: TurnState | None = options.get("state")
         self._observers = tuple(hooks.observers)
@@ -95,7 +95,7 @@ class Turn:
         self._telemetry = hooks.telemetry
         self._measured: InstrumentedRun | None = None  # the telemetry of the current run
         self._executor = hooks.executor or executor_with_fallbacks(self.tools, hooks.inject, self._on_substitution)
-        self._providers = Providers(provider, hooks.fallback)
+        self._providers = Providers(provider, hooks.fallback, self._output)
         self._performer = Performer(
             self._providers,
             self.tools,

@@ -193,6 +193,28 @@ def _set_default(body: dict[str, Any], path: str, value: Any) -> Any:
     return body.setdefault(last, value)
 
 
+def differing(params: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that differ from those before. Some wires have them in objects."""
+    found = {}
+    for name, value in params.items():
+        known = before.get(name)
+        if isinstance(value, dict) and isinstance(known, dict):
+            if inner := differing(value, known):
+                found[name] = inner
+        elif name not in before or known != value:
+            found[name] = value
+    return found
+
+
+def overlaid(params: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with others in their place. Objects keep their other members."""
+    result = dict(params)
+    for name, value in others.items():
+        known = result.get(name)
+        result[name] = overlaid(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return result
+
+
 def _provider(wire: str, provider: str | None) -> str | None:
     return provider or (spec(wire).owner if is_wire(wire) else None)
 

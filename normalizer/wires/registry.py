@@ -106,6 +106,17 @@ class History(NamedTuple):
         return isinstance(kind, str) and (kind in self.model or kind.endswith("_call"))
 
 
+class Output(NamedTuple):
+    """How the provider handles a required form of the answer (`normalizer.output_format`).
+
+    ``lenient``: it accepts a schema without strict mode. ``unseen``: the schema only constrains the decoding, and the
+    model does not see it.
+    """
+
+    lenient: bool = False
+    unseen: bool = False
+
+
 def _no_shape(body: dict[str, Any]) -> None:
     return None
 
@@ -129,7 +140,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     first. ``sealed_anew``: the provider encrypts reasoning anew in each event of a stream, so that equal reasoning has
     several texts, any of which may be sent back. ``anonymous_calls``: calls may have no ids, and those of streams have
     no index. ``unnamed_tools``: the owner accepts a tool without a name. ``history``: see `History`; None if requests
-    can only be read whole.
+    can only be read whole. ``output``: see `Output`.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
     for an answer and for the list of models. ``stream_path``: the path of a streamed answer, where it differs.
@@ -171,6 +182,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     anonymous_calls: bool = False
     unnamed_tools: bool = False
     history: History | None = None
+    output: Output = Output()
     base_path: str = ""
     path: str = ""
     stream_path: str = ""

@@ -1,4 +1,4 @@
-"""A turn continues with another provider: on every pair of wires, after the failures that another one may not have."""
+"""Fallback providers, on every pair of wires, and the form of the answer by each provider's own means."""
 
 from __future__ import annotations
 
@@ -10,18 +10,42 @@ import pytest
 
 from toolparity.normalizer.conversation import Assistant, System, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
-from toolparity.turns import Agent, Turn
-from toolparity.turns import events as turn_events
-from toolparity.turns.orchestration import Coordinator, Failover, note_of
-from toolparity.turns.orchestration.recording import record, replay
-from toolparity.turns.orchestration.rerun import rerun
+from toolparity.turns import Agent, Turn, events
+from toolparity.turns.orchestration import Coordinator, Failover, Instructed, note_of, record, replay, rerun
 from toolparity.turns.testing import Break, Cut, Malformed, RefuseConnection, Status
 
-from . import playing
-from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, assert_legal, at_once, call, only, script
-from .test_overload import PartOfAnAnswer
+from .playing import (
+    WIRES,
+    Counting,
+    Emulated,
+    RecordingSleep,
+    Say,
+    assert_legal,
+    at_once,
+    call,
+    on_every_wire,
+    only,
+    play,
+    rows,
+    script,
+)
+from .test_agent import BOOKING, GOOD, Booking, shared, texts
+from .test_overload import TWO, PartOfAnAnswer
 
-TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
+
+def made(kind: Any, more: dict[str, Any], provider: Any, **options: Any) -> Any:
+    return kind(provider, Counting().tools(), **{**more, **options})
+
+
+def played(kind: Any, provider: Any, **options: Any) -> tuple[Turn, Any]:
+    """The turn, and its only failover. The recording replays and can be repeated."""
+    driver = made(kind, options, provider, observers=[recorder := record(file := io.BytesIO())])
+    notes = only(at_once(play(driver)), events.Noted)
+    recorder.close()
+    assert replay(file.getvalue()).difference is None
+    assert at_once(rerun(file.getvalue(), partial(made, kind, options))).difference is None
+    [note] = [note_of(note) for note in notes if note.note in ("failover", "instructed")]
+    return (driver if kind is Turn else driver.turn), note
 
 
 @pytest.mark.thorough(keep=2)
@@ -29,52 +53,49 @@ TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
 def test_a_turn_continues_with_another_provider_on_every_pair_of_wires(shift: int) -> None:
     for number, first in enumerate(WIRES):
         second, round = WIRES[(number + shift) % len(WIRES)], 1 + number % 2
-        kind: Any = (Turn, Coordinator)[(number + shift) // 2 % 2]
-        counting, log, file = Counting(), RecordingObserver(), io.BytesIO()
         failing, other = Emulated(first, TWO, faults={round: Break(2 - round)}), Emulated(second, TWO)
-        recorder = record(file)
-        made = kind(failing, counting.tools(), fallback=other, observers=[log, recorder])
-        at_once(made.run("Go."))
-        recorder.close()
-        turn = made if kind is Turn else made.turn
-        assert (turn.outcome.text, counting.names, len(failing.bodies)) == ("Done.", ["look"], round), (first, second)
-        [note] = [note_of(note) for note in only(log.events, turn_events.Noted) if note.note == "failover"]
-        assert isinstance(note, Failover)
+        turn, note = played((Turn, Coordinator)[(number + shift) // 2 % 2], failing, fallback=other)
+        assert (turn.outcome.text, len(failing.bodies)) == ("Done.", round), (first, second)
         origins = [{"wire": each.wire, "name": each.name, "model": each.model} for each in (failing, other)]
-        assert ([note.failed, note.to], note.round) == (origins, round)
+        assert note == Failover(round, *origins, note.why)
         sent = [type(message) for message in other.asked().messages if not isinstance(message, System)]
         assert sent == [User, Assistant, ToolResults], (first, second)  # no message is invented
-        assert (other.asked().model or other.model) == other.model
         assert_legal(turn, wires=[first, second])
-        assert replay(file.getvalue()).difference is None
-        again = partial(_made, kind, counting.tools())
-        assert at_once(rerun(file.getvalue(), again)).difference is None, (first, second)
-
-
-def _made(kind: Any, tools: Any, provider: Any, **options: Any) -> Any:
-    return kind(provider, tools, **options)
 
 
 def test_failures_that_another_provider_may_not_have_fall_over_and_no_others() -> None:
-    faults: dict[Any, bool] = {Status(status): True for status in (408, 429, 500, 502, 503, 529)}
-    faults |= {Status(status): False for status in (400, 401, 403, 404, 413, 422)}
+    faults: dict[Any, bool] = {Status(status): True for status in (408, 429, 500, 503, 529)}
+    faults |= {Status(status): False for status in (400, 401, 403, 404, 422)}
     faults |= {RefuseConnection(): True, Cut(2): True, Break(2): True, Break(1, TimeoutError()): True}
     faults |= {Malformed(0): False, Break(0, ValueError("a client's own error")): False}
     for fault, falls_over in faults.items():
         first, other = Emulated("openai.chat", TWO, faults={1: fault}), Emulated("google.gemini", TWO)
-        outcome = at_once(Agent(first, Counting().tools(), backoff=None, fallback=[other]).run("Go."))
-        assert (outcome.termination == "natural_completion") is falls_over, fault
+        at_once(Agent(first, Counting().tools(), backoff=None, fallback=[other]).run("Go."))
         assert (len(first.bodies), len(other.bodies)) == (1, 2 * falls_over), fault
     ran = PartOfAnAnswer("openai.responses", TWO)  # the provider ran a call of the answer that broke off
     assert at_once(Turn(ran, fallback=Emulated("openai.chat", TWO)).run("Go.")).termination == "provider_failed"
+    last, sleep = Emulated("cohere.chat", TWO, faults={1: Status(503)}), RecordingSleep()
+    first = Emulated("openai.chat", TWO, faults={1: Status(503)})
+    turn = Turn(first, Counting().tools(), fallback=last, backoff=sleep.backoff())
+    assert at_once(turn.run("Go.")).text == "Done."  # the last provider is retried, and the turn stays with it
+    assert (len(first.bodies), sleep.slept, turn.asked_provider) == (1, [1.0], last)
     with pytest.raises(PolicyError, match="fallback must be a provider or a list of providers, got 'openai'"):
         Turn(ran, fallback="openai")  # type: ignore[arg-type]
 
 
-def test_the_last_provider_is_retried_and_the_turn_stays_with_it() -> None:
-    sleep = playing.RecordingSleep()
-    failing = [Emulated(wire, TWO, faults={1: Status(503)}) for wire in ("openai.chat", "cohere.chat")]
-    turn = Turn(failing[0], Counting().tools(), fallback=failing[1:], backoff=sleep.backoff())
-    assert at_once(turn.run("Go.")).text == "Done."
-    assert ([len(each.bodies) for each in failing], sleep.slept) == ([1, 3], [1.0])
-    assert turn.asked_provider is failing[1]
+@on_every_wire
+def test_an_answer_in_the_form_that_the_provider_accepts_fits_the_declared_type(wire: str) -> None:
+    for output, sent, text, value in ((list[int], '{"answer": [1]}', "[1]", [1]), (Booking, GOOD, GOOD, BOOKING)):
+        turn = Turn(provider := Emulated(wire, script([Say(sent)], tools=())), output=output)
+        assert rows(at_once(play(turn)))[-1][2] == text
+        assert turn.outcome.output == value
+        assert ("format" in shared(provider.asked(0))) is True
+        assert ("other text:" in str(texts(provider.asked(0)))) == (wire == "ollama.chat")
+
+
+def test_a_provider_that_refuses_the_format_gets_the_form_in_the_instructions() -> None:
+    provider = Emulated("openai.chat", script([call("look")], [Say(GOOD)]), faults={1: Status(422)})
+    turn, note = played(Turn, provider, output=Booking)
+    assert (turn.outcome.output, note) == (BOOKING, Instructed(1, "api_error, status 422", 422))
+    assert ["response_format" in body for body in provider.bodies] == [True, False, False]
+    assert ["other text:" in str(texts(provider.asked(number))) for number in range(3)] == [False, True, True]

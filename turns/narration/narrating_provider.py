@@ -68,6 +68,8 @@ class NarratingProvider:
 
     #: The option ``limit`` of turns with this provider, unless they have another one.
     call_limit = 4
+    #: The first model does not write the answer.
+    takes_formats = False
 
     def __init__(self, provider: Provider, narrator: Narrator, tools: Mapping[str, Hinted] | None = None) -> None:
         self.provider = provider

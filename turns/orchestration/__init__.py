@@ -27,6 +27,7 @@ from .memory import Session, session_of, stated_intent
 from .notes import (
     Failover,
     FinalPhase,
+    Instructed,
     OrchestrationNote,
     Phase,
     ReasoningPhase,
@@ -69,6 +70,7 @@ __all__ = [
     "Recovery",
     "RetryNote",
     "Failover",
+    "Instructed",
     "Steering",
     "SynthesisPhase",
     "ToolExecutionPhase",

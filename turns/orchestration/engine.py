@@ -30,6 +30,7 @@ class GuardedProvider:
         self.model = provider.model
         self.address = getattr(provider, "address", None)
         self.call_limit = getattr(provider, "call_limit", None)
+        self.takes_formats = getattr(provider, "takes_formats", True)
         self.veto: str | None = None  # why the next request must not be sent
         self._provider = provider
         self._breakers = breakers

@@ -93,6 +93,13 @@ class Failover(_Note, tag="failover", frozen=True, gc=False, rename={"failed": "
     status: int | None = None
 
 
+class Instructed(_Note, tag="instructed", frozen=True, gc=False):
+    """A provider refused a request with a form of the answer: the instructions contain the form from now on."""
+
+    why: str
+    status: int | None = None
+
+
 class Steering(_Note, tag="steering", frozen=True, gc=False):
     """A listener decided on a phase (`listeners.Veto`, `Change`, `Add`). ``why``: the reason of a veto."""
 
@@ -102,7 +109,7 @@ class Steering(_Note, tag="steering", frozen=True, gc=False):
 
 
 Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
-OrchestrationNote = Phase | Recovery | RetryNote | Failover | Steering
+OrchestrationNote = Phase | Recovery | RetryNote | Failover | Instructed | Steering
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:

@@ -146,7 +146,7 @@ class _Reader(Struct):
         call = data.get("call_id") or data.get("call")
         if note.note in ("recovery", "fallback") and call is not None:
             self.segment.substitutes[call] = data["tool"], data["why"]
-        elif note.note in ("recovery", "retry", "failover"):
+        elif note.note in ("recovery", "retry", "failover", "instructed"):
             kind, status = kind_and_status(data["why"])
             fell_over = True if note.note == "failover" else None
             self.failure, self.demanded = Error(kind, "", status, fell_over), data.get("demanded")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import Boundary
-from ..registry import History, Shape, WireSpec
+from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
 
 _CHUNK = Shape(body=True, event=True, marked=True)
@@ -38,6 +38,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="ollama",
     history=History("messages", ("assistant",), counted="messages"),
+    output=Output(unseen=True),  # https://docs.ollama.com/capabilities/structured-outputs
     parsed_arguments=True,
     parsed_streams=True,
     streams_by_default=True,

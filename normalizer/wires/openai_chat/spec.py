@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..limits import Boundary
-from ..registry import History, Shape, WireSpec
+from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
 
 #: Members that the SDK's parsing helpers add; they hold objects of the caller's classes.
@@ -65,6 +65,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="openai",
     history=History("messages", ("assistant",)),
+    output=Output(lenient=True),
     many_providers=True,
     results="adjacent",
     models=r"gpt-|chatgpt-|codex-|o[1-9](-|$)",

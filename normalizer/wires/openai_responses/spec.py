@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Boundary
-from ..registry import History, Shape, WireSpec
+from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="openai",
     history=History("input", ("assistant", "reasoning"), ("model", "tools"), "messages"),
+    output=Output(lenient=True),
     models=r"gpt-|chatgpt-|codex-|o[1-9](-|$)",
     reasoning_items=True,
     sealed_anew=True,
