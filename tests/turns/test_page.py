@@ -19,6 +19,7 @@ from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import Agent, events
 from toolparity.turns.machine.state import Termination
+from toolparity.turns.options import Hooks
 from toolparity.turns.outcome import Outcome
 from toolparity.turns.testing import Status
 
@@ -76,6 +77,17 @@ def test_the_page_example_of_a_fallback_continues_with_another_provider(names: d
     first, other = (Emulated(wire, script([Say("Two.")])) for wire in ("openai.chat", "anthropic.messages"))
     first.faults = {1: Status(529)}
     assert at_once(names["continued"](first, [other], "Go.")).text == "Two."
+
+
+def test_the_page_example_of_hooks_runs_and_the_page_has_the_signature_of_every_hook(names: dict[str, Any]) -> None:
+    calls = [call("price", boat=boat, days=9) for boat in ("Ana", "Flor")]
+    outcome, kinds = at_once(
+        names["hooked"](Emulated("openai.chat", script(calls, [Say("Done.")], tools=["price"])), "Go.")
+    )
+    assert [result.is_error for result in outcome.state.rounds[0].tool_results] == [True, False]
+    assert (kinds["ApprovalDecided"], kinds["Acknowledged"]) == (1, 1)
+    section = (DOCS / PAGE).read_text("utf-8").partition("## The signatures of hooks")[2].partition("```")[0]
+    assert [name for name in Hooks.__struct_fields__ if f"`{name}`" not in section] == []
 
 
 def test_the_page_example_runs_both_tools_and_returns_their_results(

@@ -33,7 +33,9 @@ _NUMBERS = (
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The caller's settings for a turn. The state holds them, so that a resumed turn keeps them.
 
-    ``max_rounds``: how many answers with calls are acted on. Then the model is asked a last time and may not call.
+    ``max_rounds``: how many answers may have calls, whether or not these run. Then the model is asked a last time and
+    may not call; if it calls instead of answering, it is asked once more. Requests of the same round do not count, nor
+    rounds without calls: a pause of the provider, a correction of the answer.
     ``limit``: maximum kept calls of one answer. ``on_error``: under the policy `batch`, whether the calls after a
     failed one run. ``on_all_failed``: after a round in which all tools failed, "continue" asks the model again with
     the errors, "answer" asks it a last time, and "stop" ends the turn. The default of a `Turn` is "continue". The
