@@ -4,7 +4,8 @@ python -m docs.generate.agent_trials PYTHON    plays the trials, into agent_tria
 
 PYTHON is the interpreter of an environment that has the other libraries (`PACKAGES`). The programs are in
 docs/programs/agents. The provider is a server on loopback that speaks Chat Completions: it calls all
-three tools, refuses a request that breaks a rule of OpenAI (`check_request`), and answers the results with "Done.".
+three tools, refuses a request that breaks a rule of OpenAI (`check_request`), and answers the results with "Done.". In
+the trials `typed` and `fallback`, the providers are emulated ones of this package, which answer the results with JSON.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from typing import Any
 
 from docs.generate import DATA
 from docs.generate import PROGRAMS as ALL_PROGRAMS
+from toolparity.cassettes.emulated.http import application
+from toolparity.cassettes.emulated.provider import call, scripted
+from toolparity.cassettes.emulated.rpc import EmulatedChat
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.scripts import Fault, Round, Say
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.requests import check_request
 
 PROGRAMS = ALL_PROGRAMS / "agents"
@@ -37,14 +44,20 @@ LIBRARIES = {
     "with_pydantic_ai": ("pydantic-ai", "pydantic-ai-slim"),
     "with_langgraph": ("LangGraph", "langgraph"),
 }
+#: Members of requests that require the form of the answer.
+FORMATS = ("response_format", "output_config")
 PACKAGES = (
     "openai-agents",
-    "pydantic-ai-slim[openai]",
+    "pydantic-ai-slim[openai,anthropic]",
     "langgraph",
     "langchain",
     "langchain-openai",
+    "langchain-anthropic",
     "langgraph-checkpoint-sqlite",
 )
+TYPED = ("typed", "fallback")
+#: The answer in these trials.
+CHARTER = {"boat": "Ana", "day": "2026-11-27", "price": 240.0}
 CALLS = [
     ("find_boat", {"harbour": "Horta", "kind": "sail"}),
     ("book", {"boat": "Ana", "day": "2026-11-27"}),
@@ -126,23 +139,67 @@ def providing() -> Iterator[Provider]:
         provider.server_close()
 
 
+@contextmanager
+def emulated(*, overloaded: bool = False) -> Iterator[tuple[Servers, list[dict[str, Any]]]]:
+    """Run an emulated provider while the block runs, and yield its addresses and the requests that it gets.
+
+    ``overloaded``: it answers the results of the tools with an error.
+    """
+    calls = Round([call(name, **given) for name, given in CALLS], "Charter a boat.")
+    answer = Round([Say(json.dumps(CHARTER))], fault=Fault("overloaded") if overloaded else None)
+    app = application({"made": scripted(calls, answer)})
+    bodies: list[dict[str, Any]] = []
+
+    async def recorded(scope: Any, receive: Any, send: Any) -> None:
+        async def received() -> Any:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            if message["type"] == "http.request" and not message.get("more_body"):
+                bodies.append(json.loads(b"".join(parts)))
+            return message
+
+        parts: list[bytes] = []
+        await app(scope, received, send)
+
+    with serving(recorded, EmulatedChat()) as servers:
+        yield servers, bodies
+
+
+def play_typed(python: str, program: str, trial: str, folder: Path) -> dict[str, Any]:
+    """Play a trial with a typed answer, in which the first provider may fail, and return what happened."""
+    chat, messages = SURFACES["openai.chat"], SURFACES["anthropic.messages"]
+    with emulated(overloaded=trial == "fallback") as (first, asked), emulated() as (other, asked_then):
+        urls = [first.base(chat), str(folder), other.base(chat), other.base(messages)]
+        result = printed([python, str(PROGRAMS / f"{program}.py"), trial, *urls], f"{program} {trial}")
+    bodies = [asked[0], *asked_then[-1:]]
+    formats = [next((name for name in FORMATS if name in body), "") for body in bodies]
+    wire = "Messages" if "output_config" in bodies[-1] or "system" in bodies[-1] else "Chat Completions"
+    seen = {"formats": formats, "runs": runs_in(log_of(folder))}
+    return {**result, **seen, **({"continued": wire} if len(bodies) > 1 else {})}
+
+
 def play(python: str, program: str, trial: str, folder: Path, provider: Provider) -> dict[str, Any]:
     """Play one trial of a program, and return what it printed. The trial `killed` returns nothing."""
     url = f"http://127.0.0.1:{provider.server_address[1]}/v1"
     command = [python, str(PROGRAMS / f"{program}.py"), trial, url, str(folder)]
+    if trial != "killed":
+        return printed(command, f"{program} {trial}")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if trial == "killed":
-        until = time.monotonic() + 30
-        while len(log_of(folder)) < 5 and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(1)  # what the library stores after the two tools that ended
-        process.kill()
-        process.communicate()
-        return {}
-    out, err = process.communicate(timeout=60)
-    if process.returncode:
-        raise RuntimeError(f"{program} {trial}: {err[-2000:]}")
-    result: dict[str, Any] = json.loads(out.splitlines()[-1])
+    until = time.monotonic() + 120
+    while len(log_of(folder)) < 5 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(1)  # what the library stores after the two tools that ended
+    process.kill()
+    process.communicate()
+    return {}
+
+
+def printed(command: list[str], what: str) -> dict[str, Any]:
+    """Run a program and return the last line that it prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{what}: {done.stderr[-2000:]}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
@@ -175,6 +232,9 @@ def measure(python: str, program: str) -> dict[str, Any]:
         result = play(python, program, "resumed", Path(name), provider)
         log = log_of(Path(name))
         measured["killed"] = {**result, "runs": runs_in(log), "results": results_in(provider.bodies)}
+    for trial in TYPED:
+        with TemporaryDirectory() as name:
+            measured[trial] = play_typed(python, program, trial, Path(name))
     return measured
 
 
@@ -205,13 +265,15 @@ def table() -> str:
     """Return the table."""
     seen = json.loads(SEEN.read_text("utf-8"))
     rows = [
-        "| library | lines | three calls | a tool raises | cancelled, then the next message | killed, then resumed |"
+        "| library | lines | three calls | a tool raises | cancelled, then the next message | killed, then resumed | "
+        "a typed answer | the provider fails |"
     ]
-    rows.append("|---|---|---|---|---|---|")
+    rows.append("|---|---|---|---|---|---|---|---|")
     for program, (title, _) in LIBRARIES.items():
         measured = seen[program]
         cells = [f"{title} {measured['version']}", str(lines_of(program)), f"{measured['parallel']['seconds']:g} s"]
-        cells += [_after(measured["failing"]), _after(measured["cancelled"]), _after(measured["killed"])]
+        cells += [_after(measured[trial]) for trial in ("failing", "cancelled", "killed")]
+        cells += [_typed(measured[trial]) for trial in TYPED]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
@@ -226,6 +288,15 @@ def _after(result: dict[str, Any]) -> str:
         got = f"the model gets `{result['results'][1]}`"
     again = [f"`{name}`" for name, count in result["runs"].items() if count > 1]
     return f"{got}; {', '.join(again)} ran again" if again else got
+
+
+def _typed(result: dict[str, Any]) -> str:
+    """Return the type of the answer, what the requests required it with, the other provider, and what ran again."""
+    got = f"`{result['text'].partition('(')[0]}`" if "text" in result else f"the run raises `{result['error']}`"
+    by = " and ".join(f"`{name}`" for name in dict.fromkeys(result["formats"]) if name)
+    on = f" on {result['continued']}" if "continued" in result else ""
+    again = [f"`{name}`" for name, count in result["runs"].items() if count > 1]
+    return f"{got}{on}, by {by or 'instructions'}{'; ' + ', '.join(again) + ' ran again' if again else ''}"
 
 
 def version_in(python: str, distribution: str) -> str:

@@ -1,6 +1,6 @@
 """Three typed tools with LangGraph, by LangChain's `create_agent`; a checkpointer keeps the conversation."""
 
-from trial import FOLDER, URL, main, work, work_async
+from trial import FOLDER, OTHER_MESSAGES, URL, Charter, main, work, work_async
 
 # The agent begins here.
 from datetime import date
@@ -26,6 +26,9 @@ def price(boat: str, days: int = 1) -> float:
 model = ChatOpenAI(model="gpt-5-mini", base_url=URL, api_key="any")
 agent = create_agent(model, [find_boat, book, price], system_prompt="You let boats.")
 # The agent ends here.
+from langchain.agents.middleware import ModelFallbackMiddleware
+from langchain.agents.structured_output import ProviderStrategy
+from langchain_anthropic import ChatAnthropic
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 thread = {"configurable": {"thread_id": "boats"}}
@@ -45,5 +48,17 @@ async def resume() -> str:
     return await asked(None)
 
 
+async def charter(message: str) -> Charter:
+    second = ChatAnthropic(model="claude-haiku-4-5", base_url=OTHER_MESSAGES, api_key="any")
+    typed = create_agent(
+        model,
+        [find_boat, book, price],
+        system_prompt="You let boats.",
+        response_format=ProviderStrategy(Charter),
+        middleware=[ModelFallbackMiddleware(second)],
+    )
+    return (await typed.ainvoke({"messages": message}))["structured_response"]
+
+
 if __name__ == "__main__":
-    main(run, resume)
+    main(run, resume, charter)

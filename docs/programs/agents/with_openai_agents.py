@@ -1,6 +1,6 @@
 """Three typed tools with OpenAI Agents SDK; a session keeps the conversation."""
 
-from trial import FOLDER, URL, main, work, work_async
+from trial import FOLDER, OTHER_CHAT, URL, Charter, main, work, work_async
 
 # The agent begins here.
 from datetime import date
@@ -27,6 +27,7 @@ model = OpenAIChatCompletionsModel("gpt-5-mini", AsyncOpenAI(base_url=URL, api_k
 agent = Agent("boats", instructions="You let boats.", model=model, tools=[find_boat, book, price])
 # The agent ends here.
 from agents import SQLiteSession
+from openai import APIStatusError
 
 session = SQLiteSession("boats", FOLDER / "session.db")
 
@@ -39,5 +40,14 @@ async def resume() -> str:
     return await run("Charter a boat.")
 
 
+async def charter(message: str) -> Charter:
+    typed = agent.clone(output_type=Charter)
+    try:
+        return (await Runner.run(typed, message)).final_output
+    except APIStatusError:  # the SDK has no option for another model, so the agent runs again
+        second = OpenAIChatCompletionsModel("gpt-5-mini", AsyncOpenAI(base_url=OTHER_CHAT, api_key="any"))
+        return (await Runner.run(typed.clone(model=second), message)).final_output
+
+
 if __name__ == "__main__":
-    main(run, resume)
+    main(run, resume, charter)

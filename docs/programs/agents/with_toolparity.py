@@ -1,6 +1,6 @@
 """Three typed tools with toolparity."""
 
-from trial import FOLDER, URL, main, work, work_async
+from trial import FOLDER, OTHER_MESSAGES, URL, Charter, main, work, work_async
 
 # The agent begins here.
 from datetime import date
@@ -40,5 +40,10 @@ async def resume() -> str:
         return (await agent.turn(state=recorder.state, observers=[recorder]).run()).text
 
 
+async def charter(message: str) -> Charter:
+    second = client("anthropic.messages", model="claude-haiku-4-5", base_url=OTHER_MESSAGES, api_key="any")
+    return (await agent.run(message, output=Charter, fallback=second)).output
+
+
 if __name__ == "__main__":
-    main(run, resume)
+    main(run, resume, charter)
