@@ -5,7 +5,7 @@ turn holds SQLite's only write lock while it does something else.
 
 In PostgreSQL another transaction can lock the row of one turn, for example that of a suspended process. The writer then
 leaves the jobs of its transaction to another thread, which writes those of each turn as soon as it can. So a turn that
-is locked delays no other turn. A job that begins something, such as taking a turn, runs in a transaction of its own.
+is locked delays no other turn. A job that begins something, such as taking a turn, runs in a separate transaction.
 
 A database can stop answering, for example when its server hangs or another process locks the file. The writer then
 retries in order, with increasing pauses, until the database answers. A client whose writer completes nothing for
