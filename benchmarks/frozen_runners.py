@@ -1,10 +1,10 @@
 """Stop, kill and cut off processes that run turns: `python -m benchmarks.frozen_runners URL [--runs 40] [--turns 50]`.
 
 ``URL``: of a PostgreSQL database. In each run, four processes share the turns. At a random point one of them is stopped
-(SIGSTOP) for a random time, killed (SIGKILL), or cut off: a proxy drops what both sides of its connections send. A row
-for each fault has the seconds that the turns of the other processes took, and the seconds from the fault until a turn
-of the disturbed process was taken. The exit code is 1 if that is later than 2 s after the lease, a call ran twice, a
-turn has no answer, or a process whose database can be reached fails to use it.
+(SIGSTOP) for a random time, killed (SIGKILL), or cut off by a proxy that drops what both sides send. The table has the
+seconds that the turns of the others took, and those from the fault until a turn of the disturbed process was taken. The
+exit code is 1 if that is 2 s later than the lease, a call ran twice, a turn has no answer, or a process that was not
+cut off failed to use the database.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,23 +39,13 @@ from toolparity.turns.manager import TurnManager
 from .log import Calling
 
 #: Seconds. A stopped process that continues before its leases have expired keeps its turns.
-LEASE, PATIENCE, LATE = 6.0, 3.0, 2.0
+LEASE, PATIENCE, LATE = 10.0, 8.0, 2.0
 _PROCESSES, _ROUNDS, _POLL, _LONGEST = 4, 4, 0.05, 120.0
+_SIGNALS = {"stop": signal.SIGSTOP, "kill": signal.SIGKILL, "continue": signal.SIGCONT}
 _TURNS = "SELECT id, owner, status = 'over', updated - created FROM turns WHERE id LIKE %s"
-_ANSWERED = """
-    SELECT id FROM turns WHERE id LIKE %s AND status = 'over' AND termination = 'natural_completion' AND (
-        SELECT count(*) FILTER (WHERE block_type = 'tool_use') - count(*) FILTER (WHERE block_type = 'tool_result')
-        FROM turn_blocks WHERE turn_id = turns.id) = 0
-"""
-
-
-class Paced(Calling):
-    """A provider that takes its time in each round."""
-
-    async def ask(self, body: Any) -> AsyncIterator[bytes]:
-        await asyncio.sleep(0.4)
-        async for piece in super().ask(body):
-            yield piece
+_ANSWERED = """SELECT id FROM turns WHERE id LIKE %s AND status = 'over' AND termination = 'natural_completion' AND (
+    SELECT count(*) FILTER (WHERE block_type = 'tool_use') - count(*) FILTER (WHERE block_type = 'tool_result')
+    FROM turn_blocks WHERE turn_id = turns.id) = 0"""
 
 
 def work(url: str, name: str, turns: int, folder: Path) -> None:
@@ -64,23 +53,23 @@ def work(url: str, name: str, turns: int, folder: Path) -> None:
     logging.basicConfig(filename=folder / f"{name}.log")
 
     def note(file: str, line: str) -> None:
-        with (folder / file).open("ab", buffering=0) as opened:
-            opened.write(f"{line}\n".encode())
+        with (folder / file).open("a") as opened:
+            opened.write(f"{line}\n")
 
     async def fetch(**_: Any) -> str:
         note("calls", current_call.get().key)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
         return "fetched"
 
     async def serve() -> None:
-        agent = Agent(Paced(_ROUNDS), [Tool(name="fetch", function=fetch)], max_rounds=_ROUNDS + 1)
+        agent = Agent(Calling(_ROUNDS), [Tool(name="fetch", function=fetch)], max_rounds=_ROUNDS + 1)
         with Log(url, lease=LEASE, patience=PATIENCE) as log:
             async with TurnManager(log, agent, resume_every=0.25) as manager:
                 for number in range(turns):
-                    try:
-                        note("started", await manager.start("Go.", id=f"{name}-{number}"))
-                    except LogFailed:
-                        note("started", "-")  # the client knows that its turn did not begin
+                    id = "-"  # its client knows that it did not begin
+                    with suppress(LogFailed):
+                        id = await manager.start("Go.", id=f"{name}-{number}")
+                    note("started", id)
                 await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -91,23 +80,19 @@ class Proxy:
 
     def __init__(self, url: sa.URL) -> None:
         self.is_cut = False
-        self.tasks: list[asyncio.Task[Any] | None] = []  # of the connections
-        self._host, port = str(url.query.get("host", url.host)), url.port or url.query.get("port", 5432)
-        self._port = int(str(port))
+        self.tasks: list[Any] = []  # of the connections
+        self._host, self._port = str(url.query.get("host", url.host)), str(url.port or url.query.get("port", 5432))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         self.tasks.append(asyncio.current_task())
-        socket = f"{self._host}/.s.PGSQL.{self._port}"
-        is_socket = self._host.startswith("/")
-        opening = asyncio.open_unix_connection(socket) if is_socket else asyncio.open_connection(self._host, self._port)
-        near, far, cut = (reader, writer), await opening, [self.is_cut]
-        try:
-            with suppress(OSError):
-                await asyncio.gather(self._pass(near[0], far[1], cut), self._pass(far[0], near[1], cut))
-        finally:
-            for opened in (near[1], far[1]):
-                opened.close()
+        if self._host.startswith("/"):
+            opening = asyncio.open_unix_connection(f"{self._host}/.s.PGSQL.{self._port}")
+        else:
+            opening = asyncio.open_connection(self._host, self._port)
+        far, cut = await opening, [self.is_cut]
+        with closing(writer), closing(far[1]), suppress(OSError, asyncio.CancelledError):
+            await asyncio.gather(self._pass(reader, far[1], cut), self._pass(far[0], writer, cut))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: list[bool]) -> None:
         while data := await reader.read(1 << 16):
@@ -120,9 +105,7 @@ class Proxy:
 
 
 class Result(Struct):
-    """The runs with one fault. ``took``: the seconds of the turns of other processes. ``taken``: the seconds until
-    turns of the disturbed process were taken. ``failed``: errors of the log in processes that are not cut off.
-    """
+    """The runs with one fault. ``took``: seconds of undisturbed turns. ``taken``: seconds until others were taken."""
 
     runs: int = 0
     took: list[float] = field(default_factory=list)
@@ -133,23 +116,26 @@ class Result(Struct):
 
     @property
     def is_good(self) -> bool:
-        """Whether the promise was kept."""
         return not (self.twice or self.unanswered or self.failed) and max(self.taken, default=0.0) <= LEASE + LATE
 
     @property
     def row(self) -> list[Any]:
-        """The row of the table."""
         times = [[len(t), statistics.median(t), max(t)] if t else [0, None, None] for t in (self.took, self.taken)]
         return [self.runs, *times[0], *times[1], self.twice, self.unanswered, self.failed]
 
 
-async def run(url: sa.URL, fault: str, turns: int, drawn: random.Random, result: Result) -> None:
+def _act(what: str, proxy: Proxy, worker: Any) -> None:
+    proxy.is_cut = what == "cut"
+    os.kill(worker.pid, _SIGNALS.get(what, 0))
+
+
+async def run(url: sa.URL, fault: str, turns: int, result: Result) -> None:
     """Run the turns with a fault ("stop", "kill", "cut" or "none"), and add to the result."""
     name, proxy, context = os.urandom(4).hex(), Proxy(url), multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     server = await asyncio.start_server(proxy.serve, "127.0.0.1")
-    port = server.sockets[0].getsockname()[1]
-    urls = [url.set(host="127.0.0.1", port=port, query={}) if fault == "cut" else url] + [url] * (_PROCESSES - 1)
+    through = url.set(host="127.0.0.1", port=server.sockets[0].getsockname()[1], query={}) if fault == "cut" else url
+    urls = [each.render_as_string(hide_password=False) for each in [through] + [url] * (_PROCESSES - 1)]
     conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)
     with TemporaryDirectory() as temporary, psycopg.connect(conninfo, autocommit=True) as connection:
         folder = Path(temporary)
@@ -157,27 +143,18 @@ async def run(url: sa.URL, fault: str, turns: int, drawn: random.Random, result:
         def rows(sql: str) -> list[Any]:
             return connection.execute(sql, (f"{name}-%",)).fetchall()
 
-        def act(what: str) -> None:
-            proxy.is_cut = what == "cut"
-            number = {"stop": signal.SIGSTOP, "kill": signal.SIGKILL, "continue": signal.SIGCONT}.get(what)
-            if number is not None:
-                os.kill(workers[0].pid or 0, number)
-
-        workers = [
-            context.Process(target=work, args=(given.render_as_string(False), f"{name}-{number}", share, folder))
-            for number, given in enumerate(urls)
-            if (share := len(range(number, turns, _PROCESSES)))
-        ]
-        for worker in workers:
-            worker.start()
+        shares = [(given, f"{name}-{n}", len(range(n, turns, _PROCESSES)), folder) for n, given in enumerate(urls)]
+        workers = [context.Process(target=work, args=share) for share in shares]
         try:
+            for worker in workers:
+                worker.start()
             while not (started := folder / "started").exists():
                 await asyncio.sleep(_POLL)
-            await asyncio.sleep(drawn.uniform(0, 3))
-            act(fault)
-            began, lasts = time.monotonic(), drawn.uniform(PATIENCE, 2 * LEASE)
-            owners = {id: owner for id, owner, *_ in rows(_TURNS) if id.startswith(f"{name}-0-") and owner}
-            is_acting, is_over = fault in ("stop", "cut"), False
+            await asyncio.sleep(random.uniform(0, 3))
+            _act(fault, proxy, workers[0])
+            began, lasts, is_over = time.monotonic(), random.uniform(PATIENCE, 2 * LEASE), False
+            owners = {row[0]: row[1] for row in rows(_TURNS) if row[0].startswith(f"{name}-0-") and row[1]}
+            is_acting = fault in ("stop", "cut")
             while not is_over and (passed := time.monotonic() - began) < _LONGEST:
                 await asyncio.sleep(_POLL)
                 found = rows(_TURNS)
@@ -185,24 +162,23 @@ async def run(url: sa.URL, fault: str, turns: int, drawn: random.Random, result:
                 result.taken += [passed for id in taken if owners.pop(id)]
                 if is_acting and passed > lasts:
                     is_acting = False
-                    act("continue")
+                    _act("continue", proxy, workers[0])
                 is_begun = fault == "kill" or len(started.read_text().split()) == turns
-                is_over = is_begun and not is_acting and all(is_over for _, _, is_over, _ in found)
+                is_over = is_begun and not is_acting and all(row[2] for row in found)
             await asyncio.sleep(1)  # the continued process notices what it has lost
         finally:
             for worker in workers:
                 worker.kill()
                 worker.join()
             server.close()
-            for task in filter(None, proxy.tasks):
-                task.cancel()
-            await asyncio.gather(*filter(None, proxy.tasks), return_exceptions=True)
+            sum(task.cancel() for task in proxy.tasks)
+            await asyncio.gather(*proxy.tasks, return_exceptions=True)
         result.runs += 1
-        result.took += [float(took) for id, _, _, took in found if not id.startswith(f"{name}-0-")]
+        result.took += [float(row[3]) for row in found if not row[0].startswith(f"{name}-0-")]
         result.twice += sum(count > 1 for count in Counter((folder / "calls").read_text().split()).values())
         result.unanswered += len({*started.read_text().split()} - {"-"} - {id for (id,) in rows(_ANSWERED)})
-        logs = [path.read_text() for path in folder.glob("*.log") if fault != "cut" or not path.stem.endswith("-0")]
-        result.failed += sum(text.count("LogFailed: ") for text in logs)
+        logs = [path for path in folder.glob("*.log") if fault != "cut" or not path.stem.endswith("-0")]
+        result.failed += sum(path.read_text().count("LogFailed: ") for path in logs)
 
 
 def main() -> int:
@@ -211,17 +187,15 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--runs", type=int, default=40, help="with a fault; a third as many have none")
     parser.add_argument("--turns", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    url, drawn = sa.make_url(given.url), random.Random(given.seed)
-    Log(url).dispose()  # creates the tables
+    Log(url := sa.make_url(given.url)).dispose()  # creates the tables
     results = {fault: Result() for fault in ("none", "stop", "kill", "cut")}
     for number in range(given.runs):
         for fault in ["none"] * (number % 3 == 0) + [("stop", "kill", "cut")[number % 3]]:
-            asyncio.run(run(url, fault, given.turns, drawn, results[fault]))
+            asyncio.run(run(url, fault, given.turns, results[fault]))
             print(fault, *results[fault].row, file=sys.stderr)
-    heads = ["fault", "runs", "turns", "median s", "worst s", "taken", "median s", "worst s", "twice", "unanswered"]
-    print(tabulate([[fault, *result.row] for fault, result in results.items()], [*heads, "failed"], floatfmt=".2f"))
+    heads = ["fault", "runs", "turns", "median", "worst", "taken", "median", "worst", "twice", "unanswered", "failed"]
+    print(tabulate([[fault, *result.row] for fault, result in results.items()], heads, floatfmt=".2f"))
     return 0 if all(result.is_good for result in results.values()) else 1
 
 

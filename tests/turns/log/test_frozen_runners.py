@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 import time
 from contextlib import suppress
@@ -100,6 +99,6 @@ async def test_a_process_that_was_stopped_does_not_count_that_time_as_patience(f
 def test_turns_survive_a_process_that_is_disturbed(postgres_database: URL, fault: str) -> None:
     with Log(postgres_database):
         result = Result()
-    asyncio.run(run(postgres_database, fault, 8, random.Random(), result))
+    asyncio.run(run(postgres_database, fault, 8, result))
     assert (result.twice, result.unanswered, result.failed) == (0, 0, 0)
     assert result.is_good
