@@ -39,7 +39,7 @@ _DEFAULTS: dict[str, Any] = {
     "thinking": {"type": "disabled"},
 }
 #: Settings of `settings` that are not members of the body.
-_COMMON = frozenset(("parallel calls", "tool choice", "length", "choices", "cache")) | MEDIA
+COMMON = frozenset(("parallel calls", "tool choice", "length", "choices", "cache")) | MEDIA
 _DEFAULT_SETTINGS = (("tool choice", "auto"), ("parallel calls", True), ("choices", 1))
 #: Settings that a gateway may write in other words on another wire: only their loss is judged.
 _IN_OTHER_WORDS = frozenset(("format", "json", "logprobs"))
@@ -114,7 +114,7 @@ def _changed(wanted: Any, sent: Any, wire: str) -> _Changes:
 
 def _settings(body: Any, wire: str) -> dict[str, Any]:
     """Return the settings of a request without those that say what is the case without them."""
-    common = {f"the setting {name}": value for name, value in settings(body, wire).items() if name in _COMMON}
+    common = {f"the setting {name}": value for name, value in settings(body, wire).items() if name in COMMON}
     if common.get("the setting parallel calls") is True:
         del common["the setting parallel calls"]
     own = {

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolparity.cassettes.stated import PLACES
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request
@@ -22,8 +23,10 @@ from ..laws.law import Unjudged
 from ..laws.matching import match_calls
 from ..laws.requests import follow_up
 from ..oracle import oracle
+from ..oracle.settings import settings
 from ..runner.judge import Judge
 from ..subjects import FollowUp, SubjectExchange
+from .asked import COMMON
 from .client import Client, curl
 from .conversation import Conversation, Route, Turn, judged_members
 from .correlation import new_token
@@ -309,6 +312,8 @@ class GatewayJudge(Judge):
                 raise RefusedRequest(f"the request did not reach its upstream: {error.what}") from None
         self._check_asked(turn.body, follow_up)
         if not turn.captured:
+            if lacking := settings(turn.body, self._gateway.client).keys() - PLACES[follow_up.to].keys() - COMMON:
+                raise Unjudged(f"not judged: a gateway may refuse a setting that {follow_up.to} lacks: {min(lacking)}")
             raise RefusedRequest(f"the gateway refused the next request: {turn.answer.error}")
         return turn.captured[0]
 
@@ -363,8 +368,8 @@ def _next_ask(case: Case, number: int) -> str | None:
 def _same(rounds: Sequence[CaseRound], others: Sequence[CaseRound]) -> bool:
     """Return whether the judged members are equal.
 
-    How much of a broken stream arrives depends on the network. Token counts that the provider does not state are
-    estimates, which the law `usage` judges once.
+    How much of a broken stream arrives depends on the network. Token counts that are not the provider's can be
+    estimates, which differ with the question's token: the law `usage` judges them once.
     """
     pairs = zip(rounds, others, strict=False)
     return len(rounds) == len(others) and all(
@@ -373,5 +378,6 @@ def _same(rounds: Sequence[CaseRound], others: Sequence[CaseRound]) -> bool:
 
 
 def _comparable(round: CaseRound) -> tuple[Any, ...]:
-    counted = round.expected.usage or oracle(round.exchange.wire).usage(round.exchange)
-    return judged_members(round.answer if counted else replace(round.answer, usage=None))
+    answer, counted = round.answer, round.expected.usage or oracle(round.exchange.wire).usage(round.exchange) or {}
+    right = bool(counted) and all((answer.usage or {}).get(name) == count for name, count in counted.items())
+    return judged_members(answer if right else replace(answer, usage=None))

@@ -77,6 +77,8 @@ def settings(body: Json, wire: str) -> Json:
     found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
     if isinstance(found.get("stop"), str):
         found["stop"] = [found["stop"]]
+    if isinstance(older := body.get("output_format"), dict):  # Anthropic's form before output_config
+        found.setdefault("format", older.get("schema"))
     if facts(wire).several_choices:
         found["choices"] = body.get("n", 1)
     return {name: value for name, value in found.items() if value is not None}
