@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
@@ -17,9 +16,6 @@ from .machine.state import Termination, TurnState
 from .machine.table import step
 from .output import OutputType
 from .prompts import Continuation
-from .secrets import public_text
-
-_log = logging.getLogger("toolparity")
 
 
 class Waiting(Struct, frozen=True):
@@ -98,13 +94,6 @@ def outcome_of(state: TurnState, output: OutputType | None = None) -> Outcome:
     """Return the outcome of a state. ``output``: the required form of the answer."""
     waiting = _waiting(state) if state.phase == "acting" else []
     return Outcome(state, state.text, state.written, state.termination, waiting, state.usage, state.error, output)
-
-
-def log_failure(state: TurnState) -> None:
-    """Log a turn that is over with an error. The message is left out, since it may hold secrets."""
-    error = state.error
-    if error is not None and state.phase == "over":
-        _log.warning("the turn ended as %s: %s", state.termination, public_text(error))
 
 
 def _waiting(state: TurnState) -> list[Waiting]:

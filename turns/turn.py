@@ -12,7 +12,6 @@ a step before any of its effects starts.
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,6 +28,7 @@ from .execution.exceptions import EXITS, described
 from .execution.fallbacks import executor_with_fallbacks
 from .execution.tools import ToolLike, Tools
 from .instrument import InstrumentedRun
+from .log_lines import log_step
 from .machine.effects import Effect, Emit, Save, Wait
 from .machine.inputs import (
     AddNote,
@@ -50,7 +50,7 @@ from .machine.inputs import (
 from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
 from .options import Hooks, TurnOptions, check_options, group, settings_of
-from .outcome import Outcome, log_failure, outcome_of
+from .outcome import Outcome, outcome_of
 from .output import output_type
 from .performer import Performer
 from .prompts import Prompt
@@ -60,7 +60,6 @@ from .request import RequestOptions, first_state, resume_with
 from .synchronous import run_until_done
 from .tasks import InputQueue, each
 
-_log = logging.getLogger("toolparity")
 _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
 _KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallSettled, ResultSupplied)
@@ -256,8 +255,6 @@ class Turn:
         self._queue = None
         self._discarded = None
         self._supplied.clear()
-        if self._state is not None and fault is None:
-            log_failure(self._state)
         try:
             await self._performer.stop()
         finally:
@@ -387,7 +384,7 @@ class Turn:
         return effects
 
     async def _record(self, input: Input, effects: Sequence[Effect]) -> list[TurnEvent]:
-        """Report a step to the observers, before its effects start, and return its events."""
+        """Report a step to the observers, before its effects start, log it, and return its events."""
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
         saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         for observer in self._observers:
@@ -397,6 +394,7 @@ class Turn:
                     await observer.record(events, saved)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
+        log_step(events, self.state)
         return events
 
     async def _record_all(self) -> list[TurnEvent]:

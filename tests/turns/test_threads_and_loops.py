@@ -77,7 +77,7 @@ def test_a_failed_provider_is_logged_without_its_message(caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING, "toolparity"):
         outcome = turn.run_sync("hi")
     assert outcome.error is not None
-    (line,) = [record.getMessage() for record in caplog.records if "the turn ended as" in record.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if " ended as " in record.getMessage()]
     assert "provider_failed" in line
     assert "401" in line
     assert outcome.error.message not in line
