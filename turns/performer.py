@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -22,7 +22,6 @@ from .errors import TurnMisused
 from .execution.barrier import Barrier
 from .execution.exceptions import is_failure
 from .execution.executor import NOT_STARTED, Executor, FinishedCall
-from .execution.tool import Tool
 from .execution.tools import Tools
 from .instrument import InstrumentedRun
 from .machine import inputs
@@ -31,6 +30,7 @@ from .machine.effects import Approve, Ask, Effect, Execute
 from .machine.state import TurnState
 from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
 from .output import OutputType
+from .prompts import user_text
 from .provider import Provider
 from .providers import Providers, Route
 from .tasks import Tasks
@@ -39,8 +39,10 @@ from .tokens import Counter, TokenCounter, estimated
 #: True approves, False denies, a string denies with this reason, None postpones the decision.
 Approval = bool | str | None
 Approver = Callable[[ToolCall | ApprovalRequest], Approval | Awaitable[Approval]]
-#: Returns the text for the user while these calls run, None for no text. An awaitable is awaited while the tools run.
-Acknowledger = Callable[[Sequence[ToolCall], Mapping[str, Tool]], str | Awaitable[str | None] | None]
+#: ``acknowledge(calls, tools)`` returns the text for the user while these calls run (a sequence of `ToolCall`, and the
+#: tools by name), None for no text. An awaitable is awaited while the tools run.
+#: One with a parameter ``user_message`` gets the text of the user's message in it.
+Acknowledger = Callable[..., str | Awaitable[str | None] | None]
 
 #: How often a model is asked again for an answer of the required form.
 _MAX_CORRECTIONS = 2
@@ -120,7 +122,9 @@ class Performer:
         text: str | Awaitable[str | None] | None = spoken
         if not spoken:
             with _failure_logged("the acknowledgement failed"):
-                text = self._acknowledge(calls, self._tools)
+                takes_message = "user_message" in inspect.signature(self._acknowledge).parameters
+                more = {"user_message": user_text(state.request.messages)} if takes_message else {}
+                text = self._acknowledge(calls, self._tools, **more)
         if inspect.isawaitable(text):
             writing = asyncio.ensure_future(text)
             self.tasks.keep(writing)

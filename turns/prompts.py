@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -48,6 +49,17 @@ def request_of(prompt: Prompt, provider: Provider) -> Request:
     if strange is not None:
         raise MalformedBody(f"not a message of any wire, without role and type: {strange!r:.200}", body=prompt)
     return _read(messages, provider)
+
+
+def user_text(messages: Sequence[Message]) -> str:
+    """Return the text of the last messages of the user, "" if there are none.
+
+    Consecutive user messages belong together: a briefing may follow the user's own message.
+    """
+    until_last = dropwhile(lambda message: not isinstance(message, User), reversed(messages))
+    users = takewhile(lambda message: isinstance(message, User), until_last)
+    parts = [part for message in [*users][::-1] if isinstance(message, User) for part in message.parts]
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
 def opening(messages: list[Message], provider: Provider) -> Request:

@@ -150,11 +150,11 @@ def acknowledging(part: Any = None, **options: Any) -> Emulated:
 
 
 def test_a_model_can_write_the_acknowledgement() -> None:
-    """002, Acknowledgement Generation: by a model, from the hints."""
-    assert at_once(ModelAcknowledger(acknowledging())(CALLS, TOOLS)) == ACKNOWLEDGEMENT
+    """002, Acknowledgement Generation: by a model, from the hints, in the language of the user's message."""
     provider = acknowledging()
-    at_once(ModelAcknowledger(provider)(CALLS, TOOLS))
-    assert json_codec.decode(provider.asked().messages[-1].parts[0].text) == {"hints": list(HINTS.values())}  # type: ignore[union-attr]
+    assert at_once(ModelAcknowledger(provider)(CALLS, TOOLS, user_message="Was schulde ich?")) == ACKNOWLEDGEMENT
+    given = json_codec.decode(provider.asked().messages[-1].parts[0].text)  # type: ignore[union-attr]
+    assert given == {"userMessage": "Was schulde ich?", "hints": list(HINTS.values())}
     provider = acknowledging()
     assert at_once(ModelAcknowledger(provider)([ToolCall("1", "unknown", {}, "{}")], TOOLS)) is None
     assert provider.bodies == []  # without hints no model is asked

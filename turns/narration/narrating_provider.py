@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from itertools import takewhile
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -51,6 +50,7 @@ from toolparity.normalizer.wires.registry import spec, wire_name
 from ..answer_reader import AnswerReader
 from ..backoff import ran_elsewhere
 from ..machine.state import add_usage
+from ..prompts import user_text
 from ..provider import Provider
 from .acknowledge import Hinted
 from .narrator import Narrator, NarratorInput, input_for
@@ -148,16 +148,13 @@ class NarratingProvider:
         """
         last_user = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=-1)
         since = messages[last_user + 1 :]
-        # Consecutive user messages belong together: a briefing may follow the user's own message.
-        users = [*takewhile(lambda message: isinstance(message, User), reversed(messages[: last_user + 1]))][::-1]
-        parts = [part for message in users if isinstance(message, User) for part in message.parts]
         results = [result for message in since if isinstance(message, ToolResults) for result in message.results]
         calls = [call for message in since if isinstance(message, Assistant) for call in message.response.calls]
         if only_last:
             ids = {result.call_id for result in cast(ToolResults, messages[-1]).results}
             calls = [call for call in calls if call.id in ids]
         return input_for(
-            "\n".join(part.text for part in parts if isinstance(part, TextPart)),
+            user_text(messages),
             self._named(calls),
             map(_with_json_value, results),
             self._tools,

@@ -114,9 +114,9 @@ async def acknowledgement() -> str:
     turn = Turn(decider, slow, acknowledge=ModelAcknowledger(writer))
     written = [event.text for event in of_type(await events_of(turn, ASKED), Acknowledged)]
     context = str(writer.bodies[0])
-    holds("checking your account" in context and "looking up your visits" in context, context)
+    holds("checking your account" in context and "looking up your visits" in context and ASKED in context, context)
     holds(len(sentence) == 1 and written == ["One moment, I look into both."], (sentence, written))
-    return f"from the hints: {sentence}; by a model that got them: {written}"
+    return f"from the hints: {sentence}; by a model that got them and the user's message: {written}"
 
 
 @HEADINGS.shows("Execution Flow", "eight steps from the user's message to the emitted response")
