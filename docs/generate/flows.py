@@ -45,5 +45,5 @@ def _document(id: str, title: str, found: list[dict[str, Any]]) -> Iterator[str]
 
 def _played(entry: dict[str, Any]) -> str:
     if "tests" in entry:
-        return "<br>".join(f"`{test}`" for test in entry["tests"])
+        return "<br>".join([*(f"`{test}`" for test in entry["tests"]), *([entry["note"]] if "note" in entry else [])])
     return f"open: {entry['open']}" if "open" in entry else entry["reason"]

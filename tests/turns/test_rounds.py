@@ -49,9 +49,8 @@ def test_a_turn_runs_the_calls_returns_the_results_and_ends_with_the_models_text
     assert (second.round_number, second.tools_used, second.termination_reason) == (2, [], "natural_completion")
     assert [one.name for one in first.tool_results] == ["look", "count"]
     used = [round.usage.input_tokens or 0 for round in turn.state.rounds if round.usage is not None]
-    if wire != "openai.chat":  # whose streams report the usage only on request
-        assert turn.outcome.usage is not None
-        assert (len(used), turn.outcome.usage.input_tokens) == (2, sum(used))
+    assert turn.outcome.usage is not None
+    assert (len(used), turn.outcome.usage.input_tokens) == (2, sum(used))
     thoughts = ["Reasoning"] * (wire == "cohere.chat")
     assert [type(one).__name__ for one in first.ai_response_content] == [*thoughts, "Text", "ToolCall", "ToolCall"]
     playing.assert_legal(turn)
@@ -157,12 +156,34 @@ def test_if_all_tools_fail_the_turn_ends_with_the_errors_or_the_model_answers(wi
         assert (turn.outcome.termination, turn.outcome.written) == (termination, written)
         assert isinstance(events[-1], turn_events.TurnComplete if written else turn_events.TurnFailed)
         if option == "stop":
-            assert "look failed: Tool 'look' failed: ZeroDivisionError: division by zero" in turn.outcome.text
-            assert "count failed" in turn.outcome.text
+            assert turn.outcome.text == "All tools failed:\n- look failed\n- count failed"
             assert len(provider.bodies) == 1
         elif wire == "anthropic.messages":
             assert provider.bodies[-1].get("tool_choice") == ({"type": "none"} if option == "answer" else None)
         playing.assert_legal(turn)
+
+
+def test_each_outcome_of_a_call_and_each_round_has_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """003, Modified `generate_response`: statistics; 003, Tool Execution and Error Handling: all outcomes."""
+    tools = Counting(count=lambda **_: 1 / 0).tools(
+        look={"parameters": {"type": "object", "required": ["at"]}}, post={"approval": True}
+    )
+    calls = [call("look", at=1), call("look"), call("count", of="secret"), call("post"), call("look", at=2)]
+    provider = Emulated("anthropic.messages", script(calls, [Say("Done.")]))
+    with caplog.at_level(logging.INFO, "toolparity"):
+        turn = finished(Turn(provider, tools, limit=4, id="t", approve=lambda _: False))
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("turn t")]
+    outcomes = ["returned", "invalid arguments", "raised", "denied"]
+    results = [
+        f"call {one.id!r} of {one.name!r}: {how}" for one, how in zip(turn.state.rounds[0].calls, outcomes, strict=True)
+    ]
+    counts = f"5 calls ({', '.join(f'1 {how}' for how in [*outcomes, 'dropped'])})"
+    used = [turn.state.usage, *(round.usage for round in turn.state.rounds)]
+    total, first, last = (f"{one.input_tokens} + {one.output_tokens} tokens" for one in used if one is not None)
+    expected = ["4 of 5 calls kept, dropped: 'look'", *results, f"{counts}, {first}"]
+    assert sorted(lines[:6]) == sorted(f"turn t, round 1: {line}" for line in expected)
+    ended = f"turn t ended as natural_completion: 2 rounds, {counts}, {total}"
+    assert lines[5:] == [f"turn t, round 1: {counts}, {first}", f"turn t, round 2: 0 calls, {last}", ended]
 
 
 @on_every_wire

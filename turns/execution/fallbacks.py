@@ -12,12 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Part, TextPart, ToolResult
+from toolparity.normalizer.conversation import Part, TextPart
 from toolparity.normalizer.model import ToolCall
 
-from ..block_rows import result_content
 from ..errors import InvalidTool
 from ..machine.state import TOOL_FAILURES
+from ..result_texts import failure_too, result_text, substituted
 from .exceptions import described, is_failure
 from .executor import Executor, FinishedCall, RunCall
 from .tool import Fallback, Tool
@@ -26,7 +26,6 @@ from .tool_results import quoted
 #: Called with the call id, the name of the fallback that ran, and the reason.
 OnSubstitution = Callable[[str, str, str], None]
 _MAX_QUOTE = 500
-_FAILED_TOO = ", tried in its place, failed: "
 
 
 def executor_with_fallbacks(tools: Mapping[str, Tool], inject: Any, on_substitution: OnSubstitution) -> Executor:
@@ -73,10 +72,8 @@ class Fallbacks:
             if last.outcome == "returned":
                 why = ". ".join([_summary(first), *troubles])
                 self._on_substitution(call.id, substitute.name, why)
-                instead = f"{substitute.name}({substitute.arguments_text})"
-                note = TextPart(f"[{call.name} failed: {why}. {instead} was run in its place.]")
-                return replace(last, result=replace(last.result, parts=[note, *last.result.parts], plain=False))
-            troubles.append(f"{substitute.name}{_FAILED_TOO}{_summary(last)}")
+                return replace(last, result=substituted(last.result, call, why, substitute))
+            troubles.append(failure_too(substitute.name, _summary(last)))
         if not troubles:
             return first
         parts: list[Part] = [*first.result.parts, TextPart("\n" + "\n".join(troubles))]
@@ -111,15 +108,6 @@ class Fallbacks:
             yield before
 
 
-def failures_in(result: ToolResult) -> tuple[ToolResult, dict[str, str]]:
-    """Return the failure of a tool without those of its fallbacks, and why each of them failed, by name."""
-    last = result.parts[-1] if len(result.parts) > 1 else None
-    if not isinstance(last, TextPart) or not last.text.startswith("\n") or _FAILED_TOO not in last.text:
-        return result, {}
-    lines = [line.partition(_FAILED_TOO) for line in last.text[1:].split("\n")]
-    return replace(result, parts=result.parts[:-1]), {name: why for name, found, why in lines if found}
-
-
 def fallback_of(tool: Tool) -> Fallback | None:
     """Return the fallback of a tool, None if it declares none."""
     return Fallback(tool.fallback) if isinstance(tool.fallback, str) else tool.fallback
@@ -141,5 +129,4 @@ def _check(tool: Tool, tools: Mapping[str, Tool]) -> None:
 
 
 def _summary(finished: FinishedCall) -> str:
-    content = result_content(finished.result)
-    return quoted((content if isinstance(content, str) else json_codec.text(content)).rstrip().rstrip("."), _MAX_QUOTE)
+    return quoted(result_text(finished.result).rstrip().rstrip("."), _MAX_QUOTE)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import Assistant, JsonPart, Message, RawItem, TextPart, ToolResult
+from toolparity.normalizer.conversation import Assistant, Message, RawItem, ToolResult
 from toolparity.normalizer.model import Choice, Refusal, Response, Text, ToolCall
 from toolparity.normalizer.pairing import unanswered
 from toolparity.normalizer.policies import Ref, Selection
 
+from ..result_texts import for_user, result_text, substitution_in
 from .state import CallState, TurnState
 
 #: Stop reasons after which the provider expects a request that continues from its answer.
@@ -68,8 +68,8 @@ def answer_text(state: TurnState) -> str:
 def summary(state: TurnState, termination: str) -> str:
     """Return the text of a turn without a whole answer of the model: the reason, and the tool results so far.
 
-    It is shown to the user, so it leaves out the text of a provider's error (`TurnState.error`), which can contain the
-    names of accounts and addresses.
+    It is shown to the user, so it leaves out the texts of exceptions and of a provider's error (`TurnState.error`),
+    which can contain the names of accounts and addresses.
     """
     results = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
@@ -101,9 +101,9 @@ def _approval(wire: str, call: CallState) -> Message:
 
 
 def _quoted(result: ToolResult) -> str:
-    text = " ".join(
-        part.text if isinstance(part, TextPart) else json_codec.text(part.value) if isinstance(part, JsonPart) else "…"
-        for part in result.parts
-    )
+    text = for_user(result_text(result), failed=result.is_error)
     short = text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
-    return f"- {result.name or result.call_id}{' failed' if result.is_error else ''}: {short}"
+    name = result.name or result.call_id
+    substitution = substitution_in(result, name)
+    name = f"{substitution.name}, in place of {name}" if substitution is not None else name
+    return f"- {name}{' failed' if result.is_error else ''}{': ' if short else ''}{short}"

@@ -23,6 +23,7 @@ from toolparity.normalizer.model import Response, ToolCall
 from ..block_rows import result_content
 from ..execution.exceptions import described
 from ..provider import Provider
+from ..result_texts import for_user
 from .acknowledge import Hinted, hints_of, listed
 from .text_stream import stream_text, text_request
 
@@ -89,15 +90,16 @@ def input_for(
 
 
 def plain(narrator_input: NarratorInput) -> str:
-    """Return the results as a plain list, for use without a narrator."""
+    """Return the results as a plain list, for use without a narrator, and without the texts of exceptions."""
     if not narrator_input.tool_results:
         return "No tool was called."
     lines = ["These are the results:"]
     for result in narrator_input.tool_results:
         value = result.error if result.failed else result.result
-        text = value if isinstance(value, str) else json_codec.text(value)
+        text = for_user(value if isinstance(value, str) else json_codec.text(value), failed=result.failed)
         shortened = text if len(text) <= _MAX_RESULT else text[:_MAX_RESULT] + "…"
-        lines.append(f"- {result.tool_name}{' failed' if result.failed else ''}: {shortened}")
+        failed = " failed" if result.failed else ""
+        lines.append(f"- {result.tool_name}{failed}{': ' if shortened else ''}{shortened}")
     return "\n".join(lines)
 
 

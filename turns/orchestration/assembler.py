@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from ..execution.tool_results import quoted
 from ..outcome import Outcome
+from ..result_texts import for_user
 from ..secrets import public_text
-from .memory import Session, session_of
+from .memory import CallMemory, Session, session_of
 from .notes import LEVELS, Recovery, RecoveryLevel
 
 #: The most characters that an assembled answer quotes from one result.
@@ -54,9 +55,9 @@ def assembled(outcome: Outcome, recoveries: list[Recovery]) -> Orchestrated:
 
 
 def uncertainty(recoveries: list[Recovery]) -> str:
-    """Return a note for the user that lists the recovery steps, "" if there were none."""
+    """Return a note for the user that lists the recovery steps, "" if there were none. No exception's text is in it."""
     notes = [
-        f"{recovery.tool} was used in place of a tool that failed ({quoted(recovery.why, 200)})"
+        f"{recovery.tool} was used in place of a tool that failed"
         for recovery in recoveries
         if recovery.level == "tool"
     ]
@@ -73,7 +74,7 @@ def uncertainty(recoveries: list[Recovery]) -> str:
 def _from_results(outcome: Outcome, session: Session) -> str:
     current = {id(message) for round in outcome.state.rounds for message in round.messages}
     rounds = [round for round in session.rounds if any(id(message) in current for message in round.messages)]
-    calls = [(call.failed, f"- {call.label}: {quoted(call.text, _MAX_RESULT)}") for r in rounds for call in r.calls]
+    calls = [(call.failed, _line(call)) for round in rounds for call in round.calls]
     sections = {
         "Results:": [line for failed, line in calls if not failed],
         "Failures:": [line for failed, line in calls if failed],
@@ -82,3 +83,8 @@ def _from_results(outcome: Outcome, session: Session) -> str:
     lines = [line for title, items in sections.items() if items for line in (title, *items)]
     reason = str(outcome.termination).replace("_", " ")
     return "\n".join([f"The answer is unfinished: {reason}.", *(lines or ["There are no results."])])
+
+
+def _line(call: CallMemory) -> str:
+    text = quoted(for_user(call.text, failed=call.failed), _MAX_RESULT)
+    return f"- {call.label}{': ' if text else ''}{text}"

@@ -18,14 +18,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Message, RawItem, TextPart, ToolResult, ToolResults, User
 from toolparity.normalizer.model import Reasoning, Refusal, Text, ToolCall
 from toolparity.normalizer.pairing import paired
 
-from ..block_rows import result_content
 from ..execution.tool_results import quoted
+from ..result_texts import failures_in, result_text, substitution_in
 from ..tokens import Counter, blocks_of, estimated
 
 #: The beginnings of user messages that the program writes.
@@ -35,13 +35,19 @@ _MAX_INTENT = 200
 
 
 class CallMemory(Struct, frozen=True):
-    """A call and its result. ``text``: the result, as JSON text unless it is a string. ``failed``: it is an error."""
+    """A call and its result. ``text``: the content of the result, or why the call failed (``failed``).
+
+    If a fallback ran in place of a call that failed, the calls of both are remembered. ``substitute``: the call that
+    ran instead, "" if none did. ``instead_of``: the name of the tool that failed, "" for a call of the model.
+    """
 
     id: str
     name: str
     arguments_text: str
     text: str
     failed: bool
+    substitute: str = ""
+    instead_of: str = ""
 
     @property
     def label(self) -> str:
@@ -131,7 +137,8 @@ def stated_intent(session: Session) -> str:
     pursued = next((round.text or round.reasoning for round in reversed(rounds) if round.text or round.reasoning), "")
     if pursued:
         intent += f"\nPursued now: {quoted(pursued, _MAX_INTENT)}"
-    latest = {call.label: call.failed for round in rounds for call in round.calls}
+    calls = [call for round in rounds for call in round.calls if not call.instead_of]
+    latest = {call.label: call.failed and not call.substitute for call in calls}
     missing = [label for label, failed in latest.items() if failed]
     if missing:
         intent += f"\nStill missing: {quoted(', '.join(missing), _MAX_INTENT)}"
@@ -181,16 +188,24 @@ def _round(number: int, messages: list[Message]) -> RoundMemory:
     }
     text = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
     reasoning = "".join(block.text for block in blocks if isinstance(block, Reasoning))
-    calls = [_call(block, results.get(block.id)) for block in blocks if isinstance(block, ToolCall)]
+    made = [block for block in blocks if isinstance(block, ToolCall)]
+    calls = [call for block in made for call in _calls(block, results.get(block.id))]
     return RoundMemory(number, text.strip(), reasoning.strip(), calls, messages)
 
 
-def _call(call: ToolCall, result: ToolResult | None) -> CallMemory:
+def _calls(call: ToolCall, result: ToolResult | None) -> list[CallMemory]:
+    """Return a call with its result, and after it the calls of fallbacks that ran in its place."""
+    made = CallMemory(call.id, call.name, call.arguments_text, "there is no result", True)
     if result is None:
-        return CallMemory(call.id, call.name, call.arguments_text, "there is no result", True)
-    content = result_content(result)
-    text = content if isinstance(content, str) else json_codec.text(content)
-    return CallMemory(call.id, call.name, call.arguments_text, text, result.is_error)
+        return [made]
+    substitution = substitution_in(result, call.name)
+    if substitution is None:
+        own, failures = failures_in(result)
+        others = [CallMemory(call.id, name, "", why, True, "", call.name) for name, why in failures.items()]
+        return [replace(made, text=result_text(own), failed=result.is_error), *others]
+    name, arguments_text, why, own = substitution
+    other = CallMemory(call.id, name, arguments_text, result_text(own), False, "", call.name)
+    return [replace(made, text=f"{other.label} ran in its place: {why}", substitute=other.label), other]
 
 
 #: Returns what the user wants by now.

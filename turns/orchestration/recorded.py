@@ -17,7 +17,6 @@ from toolparity.normalizer.model import Error, Response, ToolCall
 
 from ..block_rows import ROW_TYPES
 from ..execution.executor import FinishedCall, RunCall
-from ..execution.fallbacks import failures_in
 from ..execution.tool_results import failure
 from ..machine.inputs import (
     AddNote,
@@ -36,6 +35,7 @@ from ..machine.inputs import (
     Retry,
 )
 from ..machine.state import TurnState
+from ..result_texts import failures_in
 from ..retry_after import with_retry_after
 from ..secrets import kind_and_status
 from .boundary import Boundary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from play import EmulatedProvider, Headings, Toolbox, call, holds, scripted
+from play import EmulatedProvider, Headings, Toolbox, call, holds, logged, scripted
 
 from toolparity.turns import ROUND_GUIDANCE, Outcome, Turn, dump, load
 from toolparity.turns.testing import FaultyTools, Raise, Say
@@ -51,14 +51,19 @@ async def core() -> str:
 
 @HEADINGS.shows(
     "Modified `generate_response` Method Structure",
-    "count rounds, run all calls of each, then return text and statistics",
+    "count rounds, run all calls of each, then return text, and log statistics",
 )
 async def loop() -> str:
-    outcome, provider, _ = await ran(max_rounds=2)
+    with logged() as lines:
+        outcome, provider, _ = await ran(max_rounds=2)
     rounds = outcome.state.rounds
     holds(len(provider.bodies) == len(rounds) == 3 and outcome.usage is not None, rounds)
-    tokens = f"{outcome.usage and outcome.usage.input_tokens} + {outcome.usage and outcome.usage.output_tokens}"
-    return f"{len(rounds)} rounds, {tokens} tokens, ended by {outcome.termination}"
+    statistics = [line for line in lines if "tokens" in line]
+    tokens = f"{outcome.usage and outcome.usage.input_tokens} + {outcome.usage and outcome.usage.output_tokens} tokens"
+    holds(
+        len(statistics) == 4 and "3 rounds, 2 calls (2 returned)" in statistics[-1] and tokens in statistics[-1], lines
+    )
+    return f"the log has a line for each round, and at the end {statistics[-1].partition(' ended ')[2]!r}"
 
 
 @HEADINGS.shows(
@@ -76,18 +81,26 @@ async def tracking() -> str:
 
 
 @HEADINGS.shows(
-    "Tool Execution and Error Handling", "the model reads each failure; all failed: stop with an error; some: continue"
+    "Tool Execution and Error Handling",
+    "the model reads each failure; all failed: stop with an error; some: continue; every outcome is logged",
 )
 async def errors() -> str:
     both = [call("outline", course="X"), call("search", topic="x")]
-    some, provider, _ = await ran(both, [Say("Half of it.")], toolbox=Toolbox(*NAMES, failing=("search",)))
+    with logged() as lines:
+        some, provider, _ = await ran(both, [Say("Half of it.")], toolbox=Toolbox(*NAMES, failing=("search",)))
+    outcomes = [line.split(": call ")[1] for line in lines if "round 1: call " in line]
+    holds(len(outcomes) == 2 and "'outline': returned" in outcomes[0] and "'search': failed" in outcomes[1], lines)
     results = provider.bodies[1]["messages"][-1]["content"]
     holds([bool(result.get("is_error")) for result in results] == [False, True], results)
     holds(some.text == "Half of it.", some.text)
     raising = FaultyTools(Toolbox(*NAMES).tools, {name: Raise(LookupError("no index")) for name in NAMES})
     every, _, _ = await ran(both, [Say("never")], tools=raising, on_all_failed="stop")
-    holds(every.termination == "all_tools_failed" and not every.written and "no index" in every.text, every.text)
-    return f"one failed: {some.text!r}; all failed: {every.termination}, {every.text.splitlines()[0]!r}"
+    holds(every.termination == "all_tools_failed" and not every.written, every)
+    holds(all(f"{name} failed" in every.text for name in NAMES) and "no index" not in every.text, every.text)
+    return (
+        f"one failed: {some.text!r}, log lines {outcomes}; all failed, with on_all_failed='stop': {every.termination}, "
+        f"{every.text!r} (the model reads the texts of exceptions, the user does not)"
+    )
 
 
 @HEADINGS.shows(

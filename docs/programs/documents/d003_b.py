@@ -145,10 +145,20 @@ async def recovery() -> str:
     found = {name: result.level for name, result in levels.items()}
     holds(found == {name: name for name in levels}, found)
     holds(all(result.uncertainty and result.text for result in levels.values()), levels)
+    session = levels["tool"].session
+    called, instead = session.rounds[1].calls
+    holds((called.name, called.failed, called.substitute) == ("search", True, instead.label), called)
+    holds((instead.name, instead.failed, instead.instead_of) == ("outline", False, "search"), instead)
+    holds(session.discovered_facts[instead.label] == f"outline: {LONG}", session.discovered_facts)
+    shown = "".join(result.text for result in levels.values())
+    holds("no index" not in shown and "no index" in called.text, shown)
     waits = [recovery.seconds for recovery in levels["session"].recoveries]
     holds(waits == [1, 2], waits)
     notes = "; ".join(f"{name}: {result.uncertainty.split(': ', 1)[1]}" for name, result in levels.items())
-    return f"{notes} The waits before the levels round and session: {waits} s."
+    return (
+        f"{notes} The waits before the levels round and session: {waits} s. Remembered under both names: "
+        f"{called.label} failed, {instead.label} returned its fact"
+    )
 
 
 @HEADINGS.shows(

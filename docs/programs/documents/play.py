@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,31 @@ class Toolbox:
         return Tool(name=name, function=options.pop("function", function), description=f"Does {name}.", **options)
 
 
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@contextmanager
+def logged() -> Iterator[list[str]]:
+    """The lines that the library logs meanwhile, which are not printed."""
+    log, handler = logging.getLogger("toolparity"), _Lines()
+    level, propagates = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield handler.lines
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagates
+
+
 async def events_of(turn: Turn, message: str = "Please help.") -> list[TurnEvent]:
     """Run a turn and return its events."""
     return [event async for event in turn.stream(message)]
@@ -112,4 +138,15 @@ def of_type(events: list[TurnEvent], kind: type[Any]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-__all__ = ["WIRES", "EmulatedProvider", "Headings", "Toolbox", "call", "events_of", "holds", "of_type", "scripted"]
+__all__ = [
+    "WIRES",
+    "EmulatedProvider",
+    "Headings",
+    "Toolbox",
+    "call",
+    "events_of",
+    "holds",
+    "logged",
+    "of_type",
+    "scripted",
+]

@@ -17,8 +17,10 @@ from toolparity.turns.execution.threads import Threads
 from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
 from toolparity.turns.execution.tools import Tools
+from toolparity.turns.machine.history import summary
 from toolparity.turns.orchestration import Breakers
 from toolparity.turns.orchestration.dispatcher import Dispatcher
+from toolparity.turns.result_texts import result_text
 
 from .staging import LOOKED, Clock, Counting, Ran
 
@@ -44,14 +46,22 @@ def test_a_failed_tool_is_replaced_by_its_substitute_and_the_result_says_so() ->
     assert counting.ran == [("look", {"at": 1}), ("count", {"of": "place 1"})]
     [result] = ran.state.rounds[0].tool_results
     assert not result.is_error
-    [called] = ran.first_calls
-    assert "look failed: Tool 'look' failed: ValueError: no such luck" in called.text
-    assert 'count({"of":"place 1"}) was run in its place' in called.text
-    assert called.text.endswith("an outline of place 1")
+    for words in ("look failed: Tool 'look' failed: ValueError: no such luck", "was run in its place", "an outline of"):
+        assert words in result_text(result)
+    called, instead = ran.first_calls
+    outline = 'count({"of":"place 1"})'
+    assert (called.name, called.failed, called.substitute) == ("look", True, outline)
+    assert (instead.label, instead.failed, instead.instead_of) == (outline, False, "look")
+    session = ran.done.session
+    assert session.discovered_facts == {outline: "an outline of place 1"}
+    assert session.search_coverage[outline] == ["ok"]
+    assert "no such luck" in session.search_coverage['look({"at":1})'][0]
+    assert "missing" not in session.evolving_intent
     [recovery] = ran.done.recoveries
     assert (recovery.level, recovery.tool, recovery.call_id) == ("tool", "count", result.call_id)
     assert (ran.done.level, ran.termination) == ("tool", "natural_completion")
     assert "count was used in place of" in ran.done.uncertainty
+    assert "luck" not in ran.done.text + summary(ran.state, "provider_failed")
 
 
 @pytest.mark.parametrize(
@@ -64,12 +74,16 @@ def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice(
     tools = {"look": {"fallback": "count"}, "count": {"fallback": "post"}, "post": {"fallback": fallback}}
     ran = Ran(LOOKED, counting, tools=tools)
     assert counting.names == ["look", "count", "post"]
-    [tried] = ran.first_calls
-    assert tried.failed is failed
+    tried, *others = ran.first_calls
+    assert tried.failed
+    assert [(other.name, other.failed) for other in others] == (
+        [("count", True), ("post", True)] if failed else [("post", False)]
+    )
     assert [recovery.tool for recovery in ran.done.recoveries] == ["post"] * (not failed)
-    if failed:
-        assert "count, tried in its place, failed" in tried.text
-        assert "post, tried in its place, failed" in tried.text
+    [result] = ran.state.rounds[0].tool_results
+    for name in ("count", "post") if failed else ("count",):
+        assert f"{name}, tried in its place, failed" in result_text(result)
+    assert "luck" not in summary(ran.state, "all_tools_failed")
 
 
 def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
