@@ -18,6 +18,7 @@ from toolparity.normalizer.model import ToolCall
 
 _RAN_INSTEAD = " was run in its place.]"
 _FAILED_TOO = ", tried in its place, failed: "
+_TRIED = re.compile(rf"\n\S+{_FAILED_TOO}")
 _NOTE = re.compile(rf"\[[^\n]*{re.escape(_RAN_INSTEAD)}")
 #: The beginning of the text of an exception (`execution.tool_results`, `execution.fallbacks`).
 _EXCEPTION = re.compile(
@@ -42,19 +43,25 @@ def substituted(result: ToolResult, failed: ToolCall, why: str, substitute: Tool
 
 
 def substitution_in(result: ToolResult, name: str) -> Substitution | None:
-    """Return what the note in a result of the tool ``name`` says, None if it has none."""
+    """Return what the note in a result of the tool ``name`` says, None if it has none.
+
+    Some wires write the parts of a result as one text, which then begins with the note.
+    """
     note = result.parts[0] if result.parts else None
     head = f"[{name} failed: "
-    if not isinstance(note, TextPart) or not note.text.startswith(head) or not note.text.endswith(_RAN_INSTEAD):
+    if not isinstance(note, TextPart) or not note.text.startswith(head):
         return None
-    for found in re.finditer(r"\. ([^\s(]+)\(", note.text):  # also in the text of the failure: arguments end the note
+    alone = len(result.parts) > 1
+    for found in re.finditer(r"\. ([^\s(]+)\(", note.text):  # also in the text of the failure
         try:
             _, end = json.JSONDecoder().raw_decode(note.text, found.end())
         except ValueError:
             continue
-        if note.text[end:] == f"){_RAN_INSTEAD}":
-            own = replace(result, parts=result.parts[1:])
-            return Substitution(found[1], note.text[found.end() : end], note.text[len(head) : found.start()], own)
+        after, is_end, rest = note.text[end:].partition(f"){_RAN_INSTEAD}")
+        if is_end and not after and not (rest and alone):
+            own: list[Part] = result.parts[1:] if alone else [TextPart(rest.lstrip("\n"))]
+            why = note.text[len(head) : found.start()]
+            return Substitution(found[1], note.text[found.end() : end], why, replace(result, parts=own))
     return None
 
 
@@ -65,11 +72,13 @@ def failure_too(name: str, why: str) -> str:
 
 def failures_in(result: ToolResult) -> tuple[ToolResult, dict[str, str]]:
     """Return the failure of a tool without those of its fallbacks, and why each of them failed, by name."""
-    last = result.parts[-1] if len(result.parts) > 1 else None
-    if not isinstance(last, TextPart) or not last.text.startswith("\n") or _FAILED_TOO not in last.text:
+    last = result.parts[-1] if result.parts else None
+    found = _TRIED.search(last.text) if isinstance(last, TextPart) else None
+    if not isinstance(last, TextPart) or found is None:
         return result, {}
-    lines = [line.partition(_FAILED_TOO) for line in last.text[1:].split("\n")]
-    return replace(result, parts=result.parts[:-1]), {name: why for name, found, why in lines if found}
+    lines = [line.partition(_FAILED_TOO) for line in last.text[found.start() + 1 :].split("\n")]
+    own = [TextPart(last.text[: found.start()])] if found.start() else []
+    return replace(result, parts=[*result.parts[:-1], *own]), {name: why for name, failed, why in lines if failed}
 
 
 def result_text(result: ToolResult) -> str:
