@@ -18,6 +18,7 @@ from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.findings import Finding
+from toolparity.normalizer.headers import ResponseHeaders
 from toolparity.normalizer.model import Response, Wire
 from toolparity.turns.answer_reader import AnswerDecoder
 from toolparity.turns.events import TurnEvent
@@ -99,6 +100,9 @@ class TracingProvider:
         try:
             async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:
                 async for piece in pieces:
+                    if isinstance(piece, ResponseHeaders):
+                        yield piece
+                        continue
                     text = _text(piece)
                     size += len(text)
                     exchange.cut = size > _MOST
