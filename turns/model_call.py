@@ -82,10 +82,10 @@ class ModelCall:
         #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
 
-    async def run(self, post: Post) -> Response | list[Input]:
-        """Post the blocks of the answer as they arrive and return the whole answer.
+    async def run(self, post: Post) -> tuple[list[Input], Response | None]:
+        """Post the blocks of the answer as they arrive. Return the inputs that remain to be posted, and the answer.
 
-        If the provider fails, return the inputs that remain to be posted instead. The last one is `AnswerFailed`.
+        If the provider fails, there is no answer, and the last one of the inputs is `AnswerFailed`.
         """
         try:
             async with aclosing(self._answer.events(self._provider.ask(self.encoded.body))) as answer:
@@ -100,15 +100,14 @@ class ModelCall:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            return self.fail(error)
+            return self.fail(error), None
         self.retry_after = demanded(self._answer.whole) if self._answer.whole is not None else None
-        await post(*self._tracker.finish(response), paced=True)
-        return response
+        return self._tracker.finish(response), response
 
     def partial(self) -> tuple[list[Input], Response | None]:
         """Return the inputs that close the open blocks as cut, and the partial answer.
 
-        If the answer has ended already, its inputs were posted before, and the list is empty.
+        If the answer has ended already, `run` returned its inputs, and the list is empty.
         """
         if self._finished:
             return [], self._response

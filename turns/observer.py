@@ -12,14 +12,37 @@ nothing runs that was not recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .events import TurnEvent
 from .machine.inputs import Input
 from .machine.state import TurnState
 
 
+class Step(NamedTuple):
+    """A step of the machine. ``state``: the state after it, None if it need not be saved.
+
+    ``input``: None if it was passed to `Observer.input` before.
+    """
+
+    input: Input | None
+    events: Sequence[TurnEvent]
+    state: TurnState | None
+
+
 class Observer:
     """Receives every input, event and state of a turn, and does nothing. Override the methods that you need."""
+
+    async def record_steps(self, steps: Sequence[Step]) -> None:
+        """Receive consecutive steps, before the effects of the first one start and its events reach the consumer.
+
+        The default calls `input` and `record` for each. A log overrides this to write all in one transaction.
+        """
+        for step in steps:
+            if step.input is not None:
+                await self.input(step.input)
+            if step.events or step.state is not None:
+                await self.record(step.events, step.state)
 
     async def input(self, input: Input) -> None:
         """Receive an input of the machine, before the events that follow from it.

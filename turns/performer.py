@@ -68,6 +68,7 @@ class Performer:
         output: OutputType | None = None,
         count_tokens: Counter = estimated,
     ) -> None:
+        self.acknowledges = acknowledge is not None
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
         self.busy: set[str] = set()  # waiting calls for which the approver or a substitute runs
@@ -85,6 +86,7 @@ class Performer:
         self._lost: set[tuple[str, str]] = set()  # what was logged as lost already: each request has the history
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
+        self._starting: set[str] = set()  # calls whose start is being recorded
         self._measured: InstrumentedRun | None = None
 
     def start(self, measured: InstrumentedRun | None = None) -> None:
@@ -98,6 +100,7 @@ class Performer:
         """End everything that still runs."""
         self.model_call = None
         self._cancellations.clear()
+        self._starting.clear()
         await self.tasks.stop()
 
     def perform(self, effect: Effect) -> None:
@@ -153,6 +156,12 @@ class Performer:
         if not cancellation.done():
             cancellation.set_result(None)
 
+    def prevent_starts(self) -> list[str]:
+        """Prevent the calls that have not started, although their start may be recorded. Return their ids."""
+        ids = list(self._starting)
+        self._starting.clear()
+        return ids
+
     async def _ask(self, ask: Ask) -> None:
         route, request = self._providers.current, self._providers.request(ask.request)
         if self._measured is None:
@@ -181,13 +190,13 @@ class Performer:
             return request, None, failed.error
 
         self._log_losses(model_call.encoded)
-        response = await model_call.run(self._post)
-        if not isinstance(response, Response):
-            self._post(*response)
-            failed = cast(inputs.AnswerFailed, response[-1])
-            return model_call.request, failed.response, failed.error
-        self._post(self._answer(response, model_call.retry_after))
-        return model_call.request, response, None
+        remaining, response = await model_call.run(self._post)
+        if response is not None:
+            self._post(*remaining, self._answer(response, model_call.retry_after))
+            return model_call.request, response, None
+        self._post(*remaining)
+        failed = cast(inputs.AnswerFailed, remaining[-1])
+        return model_call.request, failed.response, failed.error
 
     def _log_losses(self, encoded: Encoded) -> None:
         for loss in encoded.losses:
@@ -247,8 +256,12 @@ class Performer:
         self._cancellations.update(cancellations)
 
         async def on_start(call: ToolCall) -> bool:
+            self._starting.add(call.id)
             await self._post(inputs.CallStarting(call.id))
             started = self._state().rounds[number - 1].call(call.id)
+            if call.id not in self._starting:
+                return False
+            self._starting.remove(call.id)
             return started is not None and started.status == "started"
 
         async def on_finish(finished: FinishedCall) -> None:

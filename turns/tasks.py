@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from msgspec import Struct
 
 from .machine.inputs import Input
 
+_Item = TypeVar("_Item")
 #: Seconds, in addition to the grace of tools, that tasks have to end when the turn ends.
 _PATIENCE = 4.0
 
 
 class QueuedInputs(Struct):
-    """Queued inputs. ``done`` is set when all are processed; if ``paced``, when the consumer has their events, too."""
+    """Queued inputs. ``done`` is set when all are processed; if ``paced``, when the consumer has their events, too.
+
+    ``seq``: the number of the next event when they were processed.
+    """
 
     inputs: Sequence[Input]
     done: asyncio.Future[None]
     paced: bool
+    seq: int = 0
 
     def processed(self) -> None:
         """Set ``done`` unless the inputs are paced."""
@@ -54,16 +59,17 @@ class InputQueue:
         self._queue.put_nowait(queued)
         return queued.done
 
-    async def get(self) -> QueuedInputs:
-        """Wait for the oldest entry, and remove and return it."""
-        return await self._queue.get()
+    async def get(self) -> list[QueuedInputs]:
+        """Wait until the queue has an entry. Remove and return all entries."""
+        return [await self._queue.get(), *self.drain()]
 
-    def drain(self) -> list[Input]:
-        """Remove and return all queued inputs."""
-        inputs: list[Input] = []
-        while not self._queue.empty():
-            inputs.extend(self._queue.get_nowait().inputs)
-        return inputs
+    def drain(self) -> list[QueuedInputs]:
+        """Remove and return all entries."""
+        return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+
+    def drained_inputs(self) -> list[Input]:
+        """Remove all entries, and return their inputs."""
+        return [input for entry in self.drain() for input in entry.inputs]
 
     @property
     def empty(self) -> bool:
@@ -128,12 +134,12 @@ class Tasks:
             self._wake()
 
 
-async def each(process: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
-    """Call ``process`` with each input, even after an observer failed. Raise the first error at the end."""
+async def each(process: Callable[[_Item], Awaitable[object]], items: Sequence[_Item]) -> None:
+    """Call ``process`` with each item, even after an observer failed. Raise the first error at the end."""
     failed: Exception | None = None
-    for input in inputs:
+    for item in items:
         try:
-            await process(input)
+            await process(item)
         except Exception as error:
             failed = failed or error
     if failed is not None:

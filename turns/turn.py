@@ -5,8 +5,9 @@
     async for event in Turn(provider, tools).stream("What do I owe?"): ...
 
 The state machine (`machine`) decides, and `Turn` performs its effects: it asks the provider, executes calls and emits
-events. All inputs of the machine pass through one queue. So the events have one order, and the observers have recorded
-a step before any of its effects starts.
+events. All inputs of the machine pass through one queue. So the events have one order. The inputs in the queue are
+processed together: the observers record all their steps before any effect starts, and before the consumer gets the
+first event.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
@@ -29,7 +30,7 @@ from .execution.fallbacks import executor_with_fallbacks
 from .execution.tools import ToolLike, Tools
 from .instrument import InstrumentedRun
 from .log_lines import log_step
-from .machine.effects import Effect, Emit, Save, Wait
+from .machine.effects import Effect, Emit, Execute, Save, Wait
 from .machine.inputs import (
     AddNote,
     AnswerFailed,
@@ -49,6 +50,7 @@ from .machine.inputs import (
 )
 from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
+from .observer import Step
 from .options import Hooks, TurnOptions, check_options, group, settings_of
 from .outcome import Outcome, outcome_of
 from .output import output_type
@@ -58,11 +60,15 @@ from .provider import Provider
 from .providers import Providers
 from .request import RequestOptions, first_state, resume_with
 from .synchronous import run_until_done
-from .tasks import InputQueue, each
+from .tasks import InputQueue, QueuedInputs, each
 
 _INTERRUPTED = "the program was interrupted"
+#: Inputs of blocks that were shown.
+_SHOWN = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised)
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
-_KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallSettled, ResultSupplied)
+_KEPT_ON_INTERRUPT = (*_SHOWN, CallSettled, ResultSupplied)
+#: Iterations of the event loop from the effect `Execute` to the start of its calls: a task, and a task for each call.
+_HOPS = 2
 
 
 class Turn:
@@ -113,9 +119,9 @@ class Turn:
         self._queue: InputQueue | None = None  # while the turn runs
         self._waits = False  # the last effect was a `Wait`
         self._supplied: set[str] = set()  # calls whose result is still queued for the machine
-        # While the turn does not run: inputs for the next run, and steps that the observers have not recorded yet.
-        self._pending: list[CallDecided | ResultSupplied] = []
-        self._unrecorded: deque[tuple[Input, list[Effect]]] = deque()
+        self._pending: list[CallDecided | ResultSupplied] = []  # for the next run, while the turn does not run
+        self._made: list[tuple[Step, list[Effect]]] = []  # not recorded yet, each with the effects to start then
+        self._events: list[TurnEvent] = []  # recorded, and not yielded yet
 
     @property
     def has_begun(self) -> bool:
@@ -189,7 +195,7 @@ class Turn:
         else:
             for input in (*self._pending, Cancel(reason)):
                 if not is_invalid(self.state, input):
-                    self._unrecorded.append((input, self._apply(input)))
+                    self._apply(input)
             self._pending.clear()
 
     async def stream(self, message: Prompt | None = None) -> AsyncIterator[TurnEvent]:
@@ -208,27 +214,31 @@ class Turn:
         taken: deque[Input] = deque()
         fault: BaseException | None = None
         try:
-            for event in await self._record_all():
-                yield event
             queue.put(first)
-            while not self._is_done(queue):
-                entry = await queue.get()
+            entries: list[QueuedInputs] = []
+            while True:
+                await self._commit()
+                undone = deque(entries)
+                events, self._events = self._events, []
+                for event in events:
+                    while undone and undone[0].seq <= event.seq:  # not before the consumer has the events before
+                        undone.popleft().processed()
+                    yield event
+                for entry in entries:
+                    entry.delivered()
+                if self._is_done(queue):
+                    break
+                entries = await queue.get()
                 if self._performer.tasks.fault is not None:
                     raise self._performer.tasks.fault
-                taken.extend(entry.inputs)
-                events: list[TurnEvent] = []
-                while taken:
-                    events += await self._process(taken.popleft())
-                entry.processed()
-                for event in events:
-                    yield event
-                entry.delivered()
+                await self._process_all(entries, taken)
+                while await self._start_calls():
+                    entries += await self._process_all(queue.drain(), taken)
         except Exception as error:
             fault = error
             # Record the results of calls, of which no other copy exists. The observer that failed may fail again.
-            ended = [input for input in (*taken, *queue.drain()) if isinstance(input, CallSettled)]
             with suppress(Exception):
-                await each(self._step_if_valid, ended)
+                await self._record_rest((*taken, *queue.drained_inputs()), (CallSettled,))
             raise
         except (asyncio.CancelledError, GeneratorExit, *EXITS) as error:
             fault = error
@@ -241,20 +251,22 @@ class Turn:
 
     async def _interrupt(self, taken: deque[Input], queue: InputQueue) -> None:
         """Record what was shown and what ran, and cancel the turn, even if an observer fails."""
+
+        async def process(input: Input) -> None:
+            await self._process(input)
+            await self._commit()
+
         try:
-            await self._record_all()
+            await self._record_rest((*taken, *queue.drained_inputs()), _KEPT_ON_INTERRUPT)
         finally:
-            kept = [input for input in (*taken, *queue.drain()) if isinstance(input, _KEPT_ON_INTERRUPT)]
-            try:
-                await each(self._step_if_valid, kept)
-            finally:
-                await each(self._process, self._cancel_inputs(_INTERRUPTED))
+            await each(process, self._cancel_inputs(_INTERRUPTED))
 
     async def _end_run(self, fault: BaseException | None) -> None:
         """End everything that still runs. ``fault``: the exception that ended the run."""
         self._queue = None
         self._discarded = None
         self._supplied.clear()
+        self._events.clear()
         try:
             await self._performer.stop()
         finally:
@@ -295,7 +307,7 @@ class Turn:
     def _cancel_inputs(self, reason: str | None) -> list[Input]:
         model_call = self._performer.model_call
         inputs, response = model_call.partial() if model_call is not None else ([], self._discarded)
-        return [*inputs, Cancel(reason, response)]
+        return [*inputs, Cancel(reason, response, self._performer.prevent_starts())]
 
     def _post(self, *inputs: Input, paced: bool = False) -> asyncio.Future[None]:
         """Queue inputs for the current run. After its end they are discarded."""
@@ -311,43 +323,57 @@ class Turn:
     def _is_done(self, queue: InputQueue) -> bool:
         return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)
 
-    async def _process(self, input: Input) -> list[TurnEvent]:
-        """Process one input and return its events. Ask again instead if a fallback or the backoff allows it."""
+    async def _process_all(self, entries: list[QueuedInputs], taken: deque[Input]) -> list[QueuedInputs]:
+        """Process the inputs of these entries. ``taken`` holds those that are not processed yet."""
+        for entry in entries:
+            taken.extend(entry.inputs)
+        for entry in entries:
+            entry.seq = self.state.seq
+            for _ in entry.inputs:
+                await self._process(taken.popleft())
+        return entries
+
+    async def _process(self, input: Input) -> None:
+        """Process one input. Ask again instead if a fallback or the backoff allows it."""
         if isinstance(input, (CallDecided, ResultSupplied)):
             if is_invalid(self.state, input):  # an earlier one counted, or the turn was cancelled
-                return []
+                return
             if isinstance(input, ResultSupplied):
                 if self._performer.substitute(input):
-                    return []
+                    return
                 self._supplied.discard(input.call_id)
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._performer.model_call = None
             usage = input.response.usage if input.response is not None else None
             note = self._providers.after(self.state, input)
             if note is not None:
-                return [*await self._process_directed(note), *await self._process_directed(Retry(usage))]
+                await self._process_directed(note)
+                await self._process_directed(Retry(usage))
+                return
             retry = self._retries.after(self.state, input)
             if retry is not None:
                 note, seconds = retry
-                events = await self._process_directed(note)
+                await self._process_directed(note)
                 self._discarded = input.response
                 self._post_later(seconds, [Retry(usage)])
-                return events
-        return await self._process_directed(input)
+                return
+        await self._process_directed(input)
 
-    async def _process_directed(self, input: Input) -> list[TurnEvent]:
+    async def _process_directed(self, input: Input) -> None:
         """Process the inputs that the ``direct`` middleware returns, from a retry on after its wait."""
-        if self._direct is None:
-            return await self._step(input)
-        inputs = await self._direct(self.state, input)
-        if not isinstance(input, (AnswerReceived, AnswerFailed)):
-            return [event for directed in inputs for event in await self._step(directed)]
-        first, wait = retry_in(inputs, input)
-        events = [event for directed in inputs[:first] for event in await self._step(directed)]
-        if wait:
+        inputs, first, wait = [input], 1, 0.0
+        if self._direct is not None:
+            if not all(isinstance(step.input, _SHOWN) for step, _ in self._made):
+                await self._commit()  # results must not wait for the middleware
+            inputs = await self._direct(self.state, input)
+            first = len(inputs)
+            if isinstance(input, (AnswerReceived, AnswerFailed)):
+                first, wait = retry_in(inputs, input)
+        for directed in inputs[:first]:
+            self._apply(directed)
+        if wait and isinstance(input, (AnswerReceived, AnswerFailed)):
             self._discarded = input.response
             self._post_later(wait, inputs[first:])
-        return events
 
     def _post_later(self, seconds: float, inputs: list[Input]) -> None:
         """Post the inputs after so many seconds, to ask the provider again."""
@@ -362,44 +388,68 @@ class Turn:
 
         self._performer.tasks.spawn(wait, on_lost=post)
 
-    async def _step(self, input: Input) -> list[TurnEvent]:
-        """Run one step of the machine: the observers record it, then its effects start."""
-        effects = self._apply(input)
-        events = await self._record(input, effects)
-        for effect in effects:
-            if not isinstance(effect, (Emit, Save)):
-                self._waits = isinstance(effect, Wait)
-                self._performer.perform(effect)
-        if isinstance(input, AnswerReceived) and self.state.phase == "acting":
-            self._performer.acknowledge_calls()
-        return events
-
-    async def _step_if_valid(self, input: Input) -> None:
-        """Run a step for its record only: its effects do not start."""
-        if not is_invalid(self.state, input):
-            await self._record(input, self._apply(input))
-
-    def _apply(self, input: Input) -> list[Effect]:
+    def _apply(self, input: Input) -> None:
+        """Run one step of the machine. `_commit` records it and starts its effects."""
         self._state, effects = step(self.state, input)
-        return effects
-
-    async def _record(self, input: Input, effects: Sequence[Effect]) -> list[TurnEvent]:
-        """Report a step to the observers, before its effects start, log it, and return its events."""
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
         saved = next((effect.state for effect in effects if isinstance(effect, Save)), None)
-        for observer in self._observers:
+        actions: list[Effect] = [effect for effect in effects if not isinstance(effect, (Emit, Save))]
+        if actions:
+            self._waits = isinstance(actions[-1], Wait)
+        self._made.append((Step(input, events, saved), actions))
+
+    async def _start_calls(self) -> bool:
+        """Let the executor begin the calls of steps that are not recorded yet. Return whether there are any.
+
+        Each call then waits until its start is recorded, and that is recorded together with the steps before.
+        """
+        begins = False
+        for made, actions in self._made if self.state.phase == "acting" else ():
+            if isinstance(made.input, AnswerReceived) and self._performer.acknowledges:
+                continue  # the acknowledgement comes first
+            for effect in [effect for effect in actions if isinstance(effect, Execute)]:
+                actions.remove(effect)
+                self._performer.perform(effect)
+                begins = True
+        for _ in range(_HOPS if begins else 0):
+            await asyncio.sleep(0)
+        return begins
+
+    async def _commit(self) -> None:
+        """Report the steps that were made to the observers. Then start their effects."""
+        made, self._made = self._made, []
+        await self._record(made)
+        for (input, _, _), actions in made if self.state.phase != "over" else ():
+            for effect in actions:
+                self._performer.perform(effect)
+            if isinstance(input, AnswerReceived) and self.state.phase == "acting":
+                self._performer.acknowledge_calls()
+
+    async def _record(self, made: Sequence[tuple[Step, list[Effect]]]) -> None:
+        """Report steps to the observers. The consumer may then receive their events."""
+        steps = [step for step, _ in made]
+        for observer in self._observers if steps else ():
             try:
-                await observer.input(input)
-                if effects:
-                    await observer.record(events, saved)
+                await observer.record_steps(steps)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
+        events = [event for step in steps for event in step.events]
         log_step(events, self.state)
-        return events
+        self._events += events
 
-    async def _record_all(self) -> list[TurnEvent]:
-        """Report the steps made while the turn was not running, all before the first event is yielded."""
-        events: list[TurnEvent] = []
-        while self._unrecorded:
-            events += await self._record(*self._unrecorded.popleft())
-        return events
+    async def _record_rest(self, inputs: Iterable[Input], kinds: tuple[type[Input], ...]) -> None:
+        """Record the steps that were made, then those of inputs of these kinds, one by one, even if an observer fails.
+
+        Their effects do not start.
+        """
+
+        async def record(input: Input) -> None:
+            if not is_invalid(self.state, input):
+                self._apply(input)
+                await self._record([self._made.pop()])
+
+        made, self._made = self._made, []
+        try:
+            await each(lambda step: self._record([step]), made)
+        finally:
+            await each(record, [input for input in inputs if isinstance(input, kinds)])

@@ -216,7 +216,10 @@ def _sqlite_begin(connection: Connection) -> None:
     if mode == "read":
         connection.exec_driver_sql("BEGIN")
         return
-    connection.exec_driver_sql(f"PRAGMA synchronous = {'NORMAL' if mode == 'soft' else 'FULL'}")
+    synchronous = "NORMAL" if mode == "soft" else "FULL"
+    if connection.info.get("synchronous") != synchronous:  # of the connection, not of the transaction
+        connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
+        connection.info["synchronous"] = synchronous
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 

@@ -1,8 +1,8 @@
 """Observer that writes one turn to the log while it runs, under a lease that excludes other runners.
 
-The events of one step and the state after it share a transaction. Each transaction first checks that this observer
-still owns the turn, and that its first event has the next number in the log. So the log never holds a state without the
-events before it, and a runner that lost its lease cannot write.
+The steps of a group share a transaction: their events, and the last state that must be saved. Each transaction first
+checks that this observer still owns the turn, and that its first event has the next number in the log. So the log never
+holds a state without the events before it, and a runner that lost its lease cannot write.
 
 A transaction stores only new data: a state as its difference from the state before, and a long value that is already
 stored as a reference. So the amount of data grows linearly with the turn. A transaction may be retried after a broken
@@ -43,7 +43,7 @@ from ..events import (
 )
 from ..machine.inputs import AnswerFailed, Input
 from ..machine.state import TurnState
-from ..observer import Observer
+from ..observer import Observer, Step
 from ..secrets import storable
 from .batch import Batch, Statement
 from .changes import changes
@@ -51,11 +51,12 @@ from .database import Database
 from .listing import unknown, unlocked
 from .parts import Parts
 from .rows import block_row, call_rows, event_row, state_of
-from .steps import Steps
+from .steps import StepRow, Steps
 from .tables import states, steps, turns
 
-#: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again.
-_SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
+#: Events that may be lost if the machine crashes: a resumed turn sends the request of an unfinished round again. A
+#: block of a result or of a whole answer is written with a state.
+_SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, TurnBlockStop, TurnBlockRevised, CallProgress, Noted)
 #: Seconds until a session that was ended has released its locks, and between two attempts to take its turn.
 _ENDING, _PAUSE = 1.0, 0.05
 
@@ -173,12 +174,21 @@ class LogObserver(Observer):
         await self.record([], state)
 
     async def record(self, events: Sequence[TurnEvent], state: TurnState | None) -> None:
-        """Write the noted inputs, the events, their blocks and the state in one transaction.
+        """Write the noted inputs, the events, their blocks and the state like `record_steps`."""
+        await self.record_steps([Step(None, events, state)])
+
+    async def record_steps(self, steps: Sequence[Step]) -> None:
+        """Write the steps in one transaction: their inputs, their events with the blocks, and the last state.
 
         Raises LogFailed also if the database does not answer in time. The write then stays in the queue: unless it
         begins a new turn, it happens as soon as the database answers, while this process lives.
         """
+        events = [event for step in steps for event in step.events]
+        state = next((step.state for step in reversed(steps) if step.state is not None), None)
         if not events and state is None:
+            for step in steps:
+                if step.input is not None:
+                    await self.input(step.input)
             return
         turn = self.turn = self.turn or _turn_of(events, state)
         state = _storable_state(state) if state is not None else None
@@ -187,7 +197,7 @@ class LogObserver(Observer):
         transaction = _Transaction(self._transactions, turn, self._next_seq, first, events, state)
         # The database writes queued jobs in order, even after LogFailed. So the next event number is already certain.
         self._next_seq = transaction.next_seq
-        inserts = self._inserts(transaction)
+        inserts = self._inserts(transaction, steps)
 
         def write(batch: Batch) -> None:
             begins_turn = transaction.expected is None
@@ -203,7 +213,7 @@ class LogObserver(Observer):
         finally:
             self._notify(turn)
 
-    def _inserts(self, transaction: _Transaction) -> list[_Insert]:
+    def _inserts(self, transaction: _Transaction, given: Sequence[Step]) -> list[_Insert]:
         """Return the statements of a transaction, each with its rows. Retries of the transaction reuse them."""
         turn, events, state = transaction.turn, transaction.events, transaction.state
         statements, pack = self._statements, self._parts.pack
@@ -214,22 +224,35 @@ class LogObserver(Observer):
             inserts.append(
                 (statements.event, [{**own, "seq": row.seq, "type": row.type, "data": pack(row.data)} for row in rows])
             )
+        blocks: list[dict[str, Any]] = []
         for event in events:
             if isinstance(event, (TurnBlockStop, TurnBlockRevised)):
                 block = block_row(event.block, event.round, isinstance(event, TurnBlockStop) and event.cut)
                 block["exact"] = None if block["exact"] is None else pack(block["exact"])
-                inserts.append((statements.block, [own | block]))
+                blocks.append(own | block)
             elif isinstance(event, RoundStarted) and event.attempt > 1:
+                inserts.append((statements.block, blocks))
                 inserts.append((statements.void, [{**own, "turn": turn, "first_block": event.first_block}]))
-        begins_with, ends_with = self._state_number, None
+                blocks = []
+        inserts.append((statements.block, blocks))
+        begins_with: int | None = None
+        ends_with: int | None = None
         if state is not None:
             inserts.append((statements.call, [own | row for row in call_rows(self._saved, state)]))
-            initial = [_initial(self.state, state)] if self._steps.begins else []
+            initial = [_initial(self.state, state)] if self._steps.begins(given) else []
+            begins_with = self._state_number + len(initial)
             inserts.append((statements.state, [own | self._change(saved) for saved in (*initial, state)]))
-            begins_with, ends_with = begins_with + len(initial), self._state_number
-        steps = self._steps.rows(transaction.first, events, begins_with, ends_with)
-        if steps:
-            inserts.append((statements.step, [{**own, **asdict(step), "input": pack(step.input)} for step in steps]))
+            ends_with = self._state_number
+        steps: list[StepRow] = []
+        seq = transaction.first
+        last = max((number for number, step in enumerate(given) if step.state is not None), default=None)
+        for number, (input, step_events, step_state) in enumerate(given):
+            if input is not None:
+                self._steps.add(_storable_input(input))
+            if step_events or step_state is not None:
+                steps += self._steps.rows(seq, step_events, begins_with, ends_with if number == last else None)
+                seq += len(step_events)
+        inserts.append((statements.step, [{**own, **asdict(step), "input": pack(step.input)} for step in steps]))
         if parts := self._parts.take():
             inserts.insert(0, (statements.part, [own | part for part in parts]))
         return [insert for insert in inserts if insert[1]]
@@ -295,7 +318,7 @@ class LogObserver(Observer):
             batch.add(self._statements.release, [{"turn": self.turn, "mine": self._owner}])
 
         if self.turn is not None and self._next_seq is not None:
-            await self._database.write(write, self.turn)
+            await self._database.write(write, self.turn, soft=True)  # if it is lost, the lease expires
 
     async def _renew(self) -> None:
         lost: list[bool] = []

@@ -40,6 +40,7 @@ from ..machine.inputs import (
     Input,
 )
 from ..machine.state import dump, load
+from ..observer import Step
 from ..orchestration.recording import head_line, step_line
 from .changes import applied
 from .rows import EventRow
@@ -82,10 +83,9 @@ class Steps:
         self._inputs: list[Input] = []
         self._has_rows = False  # a step of this observer has been written
 
-    @property
-    def begins(self) -> bool:
-        """Whether the next state is the first one after a step of this observer."""
-        return not self._has_rows and bool(self._inputs)
+    def begins(self, steps: Sequence[Step]) -> bool:
+        """Return whether these steps, or those noted before, are the first ones of this observer."""
+        return not self._has_rows and (bool(self._inputs) or any(step.input is not None for step in steps))
 
     def add(self, input: Input) -> None:
         """Note an input of the machine. Its events follow in the next call of `rows`."""
@@ -98,11 +98,12 @@ class Steps:
     ) -> list[StepRow]:
         """Return the rows to write with these events, the first of which has the number ``seq``.
 
-        ``ends_with``: the number of the state that is stored with them, None if there is none. ``begins_with``: the
-        number of the state before the first step. Before the first state is stored, there are no rows.
+        ``ends_with``: the number of the state that is stored for them, None if there is none. ``begins_with``: the
+        number of the state before the first step, None if the transaction stores no state. Before the first state is
+        stored, there are no rows.
         """
         inputs, self._inputs = self._inputs, []
-        if not inputs or (ends_with is None and not self._has_rows):
+        if not inputs or (begins_with is None and not self._has_rows):
             return []
         kept: list[Input] = [input for input in inputs[:-1] if not isinstance(input, DERIVABLE)]
         # Often the one event contains the last input. The inputs before it produced no events.

@@ -101,7 +101,7 @@ def cancel_calls(builder: StepBuilder, input: Cancel) -> None:
             continue
         if call.server is not None:
             builder.set_call(call.id, status="denied", reason=input.reason or "cancelled")
-        elif call.attempts:  # also a call that was to run again after a resume
+        elif call.attempts > (call.id in input.unstarted):  # also a call that was to run again after a resume
             text = CANCELLED_ELSEWHERE if call.deferred else CANCELLED_RUNNING
             _settle_without_run(builder, call, text, "cancelled")
         else:

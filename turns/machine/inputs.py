@@ -189,11 +189,13 @@ class ReviseRound(_Input, tag="revise_round", frozen=True, gc=False):
 class Cancel(_Input, tag="cancel", frozen=True, gc=False):
     """Cancel the turn. ``reason`` appears in the results of calls that did not start.
 
-    ``response``: the partial answer of the current round, None if nothing arrived.
+    ``response``: the partial answer of the current round, None if nothing arrived. ``unstarted``: the ids of calls that
+    are recorded as started, but were prevented.
     """
 
     reason: str | None = None
     response: Response | None = None
+    unstarted: list[str] = []
 
 
 Input = (

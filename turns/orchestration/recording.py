@@ -5,9 +5,9 @@
     difference = replay(open("turn.jsonl", "rb").read()).difference      # None if the replay is identical
 
 A recording consists of JSON lines. The first line contains the state before the first step. Each further line is a
-step: the input of the machine (``input``), its events (``events``), the digest of the state if the step saves one
-(``state``), and the seconds since the recording began (``at``). Where a turn was resumed from its last saved state,
-another line with a state follows (`log.Log.recording`).
+step: the input of the machine (``input``), its events (``events``), the digest of the state that was saved with it
+(``state``), and the seconds since the recording began (``at``). A log saves only the last state of steps that it writes
+together. Where a turn was resumed from its last saved state, another line with a state follows (`log.Log.recording`).
 
 `replay` repeats the steps of the state machine. `rerun.rerun` repeats the whole turn, with its coordinator, context and
 dispatcher. For it, a recorder passed as ``telemetry=recorder.boundary``, too, adds a line for each request as it was
@@ -174,9 +174,10 @@ def replay(recording: bytes) -> Replayed:
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         saved = kept or saved
-        digest = None if kept is None else _matching_digest(kept, recorded.get("state"))
         difference = first_difference(recorded.get("events"), plain(events), "events")
-        difference = difference or first_difference(recorded.get("state"), digest, "state")
+        if recorded.get("state") is not None:
+            digest = None if kept is None else _matching_digest(kept, recorded["state"])
+            difference = difference or first_difference(recorded["state"], digest, "state")
         if difference is not None:
             return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
         replayed.events.extend(events)

@@ -40,7 +40,8 @@ def line(span: ReadableSpan) -> str:
     return f"{span.to_json(indent=None)}\n"
 
 
-def killed(**_: Any) -> None:
+async def killed(**_: Any) -> None:
+    await asyncio.sleep(0.5)  # the other call ends meanwhile
     os.kill(os.getpid(), signal.SIGKILL)
 
 
