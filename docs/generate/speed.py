@@ -138,16 +138,24 @@ def chart(results: list[Row], wire: str, kind: str) -> str:
     )
 
 
-def turns(row: Row) -> str:
-    """Return the paragraph about the turn log."""
-    verdict = "holds" if row["holds"] else "does not hold"
+def turns(rows: list[Row]) -> str:
+    """Return the paragraph and the table about the turn log."""
+    table = [
+        [
+            str(row["turns"]),
+            *(f"{row[name]:.2f}" for name in ("unlogged", "logged", "ratio")),
+            f"{row['low']:.2f} to {row['high']:.2f}",
+            f"{row['goal']:g}",
+            *(f"{row[name]:.1f}" for name in ("wall_ratio", "writes", "syncs")),
+        ]
+        for row in rows
+    ]
+    heads = ["turns at once", "ms", "ms with a log", "ratio", "spread", "goal", "ratio of the time", "writes", "syncs"]
     return (
-        "`python -m benchmarks.turns --log` runs turns of two rounds and three calls against a recorded answer, in\n"
-        f"batches of {row['turns']:,} concurrent turns, alternately without and with a log in a SQLite file. The\n"
-        "fastest batch of each counts. A turn takes "
-        f"{row['unlogged']:.2f} ms of processor time without a log and {row['logged']:.2f} ms with one,\n"
-        f"{row['ratio']:.2f} times as much (between neighbouring batches {row['low']:.2f} to {row['high']:.2f}). "
-        f"The goal of at most {row['goal']:g} times {verdict}.\n"
+        "`python -m benchmarks.turns --log` runs turns of two rounds and three calls against a recorded answer,\n"
+        "alternately without and with a log in a SQLite file. The fastest batch of each counts. The table has the\n"
+        "processor time of a turn, its transactions (writes), and those that wait for the disk (syncs).\n\n"
+        + _table(table, heads, text_columns=1)
     )
 
 
