@@ -5,7 +5,7 @@ GET  /states.svg            the state diagram of a turn
 GET  /choices               the acts, the surfaces, the policies, the messages of the chat, the id of this process
 POST /turns                 {message, act, surface, policy, …} -> {turn}
 GET  /turns/ID/trace        the requests and response pieces on the wire, the canonical form, the times of the events
-POST /kill                  kills the process of the server, if another one takes its place
+POST /kill                  {process}: kills this process of the server, if another one takes its place
 
 The other routes below /turns are those of `toolparity.turns.manager.app`.
 """
@@ -19,7 +19,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -51,6 +53,13 @@ _PAGE = resources.files(__package__) / "page"
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 #: The colours, fonts and basic elements of all pages of this project.
 _BASE_STYLE = resources.files("toolparity.reports") / "html" / "assets" / "base.css"
+
+
+class _Kill(msgspec.Struct):
+    """The body of the request to kill ``process``."""
+
+    process: int
+
 
 _Handler = Callable[[Request, Sessions], Awaitable[Response]]
 
@@ -153,11 +162,15 @@ async def _trace(request: Request, sessions: Sessions) -> Response:
 
 
 async def _kill(request: Request, sessions: Sessions) -> Response:
-    await body(request, dict)  # refuses what another site can send
+    """Kill this process after its response. A browser may repeat the request: its process is not the successor."""
+    process = (await body(request, _Kill)).process
     if request.state.kill is None:
         raise TurnMisused("no other process would take the place of this one", hint="start it with `toolparity demo`")
-    request.state.kill()
-    return json_response({}, 202)
+    if process != os.getpid():
+        raise TurnMisused(f"process {process} does not serve", hint="/choices has the id of the one that does")
+    response = json_response({}, 202)
+    response.background = BackgroundTask(request.state.kill)
+    return response
 
 
 def _files() -> Iterator[tuple[str, Traversable, str]]:

@@ -50,7 +50,7 @@ def ready_to_serve(
 def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, ready: Callable[[str], None]) -> None:
     """Serve until interrupted. ``tool``, ``piece``: delays in seconds. ``ready`` is called with the URL.
 
-    A child process serves. If it is killed, another one takes its place on the same socket.
+    A child process serves. If it is killed, another one, which is prepared, takes its place on the same socket.
 
     Raises ServerNotStarted.
     """
@@ -68,11 +68,11 @@ def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, r
 
 
 def _serve_on(
-    listener: socket.socket, log: str | Path, host: str, tool: float, piece: float, ready: Callable[[], None]
+    listener: socket.socket, log: str | Path, host: str, tool: float, piece: float, wait: Callable[[], None]
 ) -> None:
     with ready_to_serve(log, Throttle(piece, tool), host=host, kill=kill_this_process) as app:
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=1
         )
-        ready()
+        wait()
         uvicorn.Server(config).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Runs the server of the demo in a child process, and starts another one when it is killed."""
+"""Runs the server of the demo in a child process. When it is killed, another one serves, which was started before."""
 
 from __future__ import annotations
 
@@ -9,46 +9,72 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection
 from types import FrameType
 
-#: Serves until interrupted, and calls its argument when it is ready.
+#: Prepares to serve, calls its argument, which returns when this process is to serve, and serves until interrupted.
 Work = Callable[[Callable[[], None]], None]
 
 
 def keep_running(work: Work, ready: Callable[[], None]) -> None:
     """Run ``work`` in a child process until it returns, and again whenever the process is killed.
 
-    ``work`` must be picklable. ``ready`` is called in this process when the first child is ready. Raises
-    KeyboardInterrupt when this process is interrupted, and SystemExit if a child fails.
+    A second child prepares meanwhile, because a start takes seconds. ``work`` must be picklable. ``ready`` is called in
+    this process when the first child is ready. Raises KeyboardInterrupt when this process is interrupted, and
+    SystemExit if a child fails.
     """
-    context = multiprocessing.get_context("spawn")
-    is_announced = False
-    while True:
-        receiver, sender = context.Pipe(duplex=False)
-        child = context.Process(target=_run, args=(work, sender.send_bytes), name="demo", daemon=True)
-        child.start()
+    child, successor = _Child(work), None
 
-        def stop(number: int, frame: FrameType | None, child: multiprocessing.process.BaseProcess = child) -> None:
-            child.terminate()
+    def stop(number: int, frame: FrameType | None) -> None:
+        for running in (child, successor):
+            if running is not None:
+                running.process.terminate()
 
-        before = signal.signal(signal.SIGTERM, stop)
-        try:
-            if receiver in wait([receiver, child.sentinel]) and not is_announced:
-                is_announced = True
-                ready()
-            child.join()
-        except KeyboardInterrupt:  # the terminal interrupts the child, too
-            child.join()
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
-            receiver.close()
-            sender.close()
-        if child.exitcode != -signal.SIGKILL:
-            break
-    if child.exitcode:
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        is_ready = child.is_prepared()
+        if is_ready:
+            child.serve()
+            ready()
+        while True:
+            successor = _Child(work) if is_ready else None
+            child.process.join()
+            if child.process.exitcode != -signal.SIGKILL:
+                break
+            child, successor = successor or _Child(work), None
+            is_ready = child.is_prepared()
+            child.serve()
+    finally:  # the terminal interrupts the children, too
+        child.process.join()
+        signal.signal(signal.SIGTERM, before)
+        if successor is not None:
+            successor.process.kill()
+    if child.process.exitcode:
         sys.exit(1)
+
+
+class _Child:
+    """A child process that prepares, and serves after `serve`."""
+
+    def __init__(self, work: Work) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        self.process = context.Process(target=_run, args=(work, other), name="demo", daemon=True)
+        self.process.start()
+        other.close()
+
+    def is_prepared(self) -> bool:
+        """Wait until the process is prepared. Return False if it ended before."""
+        try:
+            self._connection.recv_bytes()
+        except (EOFError, OSError):
+            return False
+        return True
+
+    def serve(self) -> None:
+        """Let the process serve."""
+        with suppress(OSError):  # it was killed
+            self._connection.send_bytes(b"")
 
 
 def kill_this_process() -> None:
@@ -56,10 +82,15 @@ def kill_this_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _run(work: Work, send: Callable[[bytes], None]) -> None:
+def _run(work: Work, parent: Connection) -> None:
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        work(lambda: send(b""))
+
+    def wait() -> None:
+        parent.send_bytes(b"")
+        parent.recv_bytes()
+
+    with suppress(KeyboardInterrupt, EOFError):
+        work(wait)
 
 
 def _end_with_parent() -> None:

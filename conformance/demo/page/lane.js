@@ -286,10 +286,10 @@ export class Lane {
     if (!this.act.action || this.action) return;
     const [label, act] = this.act.action === "cancel" ?
       ["Cancel the turn", () => asked(`turns/${this.turn.id}/cancel`, CANCELLED)] :
-      ["Kill the server", () => asked("kill", {})];
+      ["Kill the server", () => asked("choices").then(({ process }) => asked("kill", { process }))];
     this.action = button(label, "main action", () => {
       this.action.disabled = true;
-      act().catch(() => {}); // a killed server does not answer
+      act().catch(() => {}); // the server may be gone before its response arrives
     });
     this.head.append(this.action);
   }

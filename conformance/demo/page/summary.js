@@ -9,6 +9,8 @@ export function summary(events, unread = []) {
   const dropped = new Set(); // keys
   const ran = new Map(); // id of a call -> {key, answer}
   const interrupted = new Set(); // ids of calls
+  const running = new Set();
+  let unexecuted = 0; // denied or cancelled before they started, or with invalid arguments
   let known = 0;
   let rejected = 0;
   for (const { type, ...event } of events) {
@@ -18,16 +20,23 @@ export function summary(events, unread = []) {
       for (const { id } of event.dropped) dropped.add(requests.get(id).key);
       known += event.kept.length + event.dropped.length + event.rejected.length;
       rejected += event.rejected.length;
-    } else if (type === "call_started") ran.set(event.call_id, requests.get(event.call_id));
-    else if (type === "call_finished" && ran.has(event.call_id) && INTERRUPTED.includes(event.how)) interrupted.add(event.call_id);
+    } else if (type === "call_started") {
+      ran.set(event.call_id, requests.get(event.call_id));
+      running.add(event.call_id);
+    } else if (type === "call_finished") {
+      running.delete(event.call_id);
+      if (!ran.has(event.call_id)) unexecuted += 1;
+      else if (INTERRUPTED.includes(event.how)) interrupted.add(event.call_id);
+    }
   }
   if (!known) return "";
   const closed = unread.findIndex((pieces) => pieces > 0);
   if (closed >= 0) return `The rest of answer ${closed + 1} is not read. ${count(known, "call")} read, ${ran.size} run.`;
   if (dropped.size) return ofDropped(dropped, [...ran.values()]);
-  const notRun = rejected ? `${rejected} ${rejected === 1 ? "is" : "are"} rejected` : "none is dropped";
-  const verb = interrupted.size ? `started, ${interrupted.size} interrupted` : "run";
-  return `${ran.size} of ${known} calls ${verb}, ${notRun}.`;
+  const others = [[rejected, "rejected"], [unexecuted, "not executed"]].filter(([number]) => number)
+    .map(([number, what]) => `${number} ${number === 1 ? "is" : "are"} ${what}`).join(", ") || "none is dropped";
+  const verb = interrupted.size ? `started, ${interrupted.size} interrupted` : running.size ? "started" : "executed";
+  return `${ran.size} of ${known} calls ${verb}, ${others}.`;
 }
 
 // The same for a call that is requested again.

@@ -239,7 +239,7 @@ def test_an_act_without_its_wire_or_a_successor_of_the_server_is_refused(demo: D
     status, _, reply = demo.asks("POST", "/turns", {"act": "server-call", "surface": "openai.chat"})
     assert (status, "does not play" in reply.decode()) == (409, True)
     assert demo.asks("POST", "/turns", {"act": "unknown"})[0] == 409
-    assert demo.asks("POST", "/kill", {})[0] == 409
+    assert demo.asks("POST", "/kill", {"process": 1})[0] == 409
     offered = json.loads(demo.asks("GET", "/choices")[2])["acts"]
     assert [act["id"] for act in offered] == [id for id in acts() if id != "killed-server"]
 

@@ -191,7 +191,7 @@ def test_a_policy_runs_alone_and_a_page_that_is_loaded_again_shows_the_same_turn
     expect(page.locator(".lane .summary")).to_have_text(
         [
             "Answers 2 and 3: the 2 dropped calls are requested again and run.",
-            *["3 of 3 calls run, none is dropped."] * 2,
+            *["3 of 3 calls executed, none is dropped."] * 2,
         ]
     )
     dropped = lane(page, "first").locator(".call[data-sign=dropped] .outcome")
@@ -221,8 +221,8 @@ OUTCOMES = {
         "Answer 2: the dropped call is requested again and runs.",
         "the limit is 2",
     ),
-    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls run, 1 is rejected.", "not executed"),
-    "Server call": (["server", "kept"], "1 of 1 calls run, none is dropped.", ""),
+    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls executed, 1 is rejected.", "not executed"),
+    "Server call": (["server", "kept"], "1 of 1 calls executed, none is dropped.", ""),
     "Text mode": (
         ["kept", "unread", "kept"],
         "The rest of answer 1 is not read. 2 calls read, 2 run.",
