@@ -184,7 +184,7 @@ def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None
     at_once(play(turn))
     [answer] = narrator.inputs
     assert [result["toolName"] for result in answer["toolResults"]] == ["crm.open_invoices", "crm.list_appointments"]
-    assert "This failed: checking your billing." in answer["contextHint"]
+    assert "This failed: checking your billing (crm.open_invoices {" in answer["contextHint"]
     assert "the billing service is down" in answer["toolResults"][0]["error"]
     assert turn.outcome.text == ANSWER
 

@@ -54,7 +54,7 @@ def test_the_narrator_input_contains_the_user_message_and_the_tool_results_in_ca
         (
             [RESULTS[0], ToolResult("call_2", [TextPart("The billing service is down.")], is_error=True)],
             [{"result": FOUND}, {"error": "The billing service is down."}],
-            "natural answer. This failed: checking your billing. Say so, and why.",
+            "natural answer. This failed: checking your billing (crm.getOpenInvoices {}). Say so, and why.",
         ),
         (
             [ToolResult("call_1", [], is_error=True)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -95,7 +96,16 @@ async def body(request: Request, kind: type[_T]) -> _T:
     try:
         return json_codec.decoder(kind)(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise HTTPException(400, f"invalid body: {error}") from None
+        raise HTTPException(400, f"invalid body: {_reason(error, bytes(data))}") from None
+
+
+def _reason(error: Exception, data: bytes) -> str:
+    """Return why a body is invalid. For msgspec, a string that ends with half of a surrogate pair is truncated."""
+    if "truncated" in str(error):
+        with suppress(ValueError, RecursionError):
+            json_codec.decode(data)
+            return "it contains half of a surrogate pair"
+    return str(error)
 
 
 def json_response(value: Any, status: int = 200, headers: Any = None) -> Response:

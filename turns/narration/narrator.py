@@ -147,7 +147,8 @@ def _context_hint(calls: Sequence[ToolCall], results: Sequence[NarratedResult], 
     failed = [call for call, result in zip(calls, results, strict=True) if result.failed]
     if len(failed) == len(calls):
         return f"{hint} All of it failed: say so, and why."
-    return f"{hint} This failed: {_actions(failed, tools)}. Say so, and why." if failed else hint
+    named = ", ".join(f"{_actions([call], tools)} ({call.name} {call.arguments_text:.200})" for call in failed)
+    return f"{hint} This failed: {named}. Say so, and why." if failed else hint
 
 
 def _actions(calls: Sequence[ToolCall], tools: Mapping[str, Hinted]) -> str:
