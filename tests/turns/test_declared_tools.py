@@ -421,7 +421,7 @@ def test_losses_are_logged_once_for_the_tools(caplog: pytest.LogCaptureFixture) 
     logged = Tool(name="logged", function=measure, parameters={**SIZES, "minProperties": 1}, strict=True)
     for _ in range(2):
         at_once(Turn(emulated("openai.chat", logged), [logged]).run("Go."))
-    assert [record.getMessage() for record in caplog.records if "'logged'" in record.getMessage()] == [
+    assert [record.getMessage() for record in caplog.records if "the tool 'logged'" in record.getMessage()] == [
         "openai.chat: the tool 'logged': A constraint that the target does not accept or enforce was moved to the "
         "description. (minProperties)"
     ]

@@ -114,7 +114,7 @@ def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(polic
     names = ["look"] if policy == "batch" else ["look", "count", "post"]
 
     async def when(event: Any) -> bool:
-        if not isinstance(event, turn_events.CallStarted) or len(turn.state.rounds[0].tools_used) < len(names):
+        if not isinstance(event, turn_events.CallStarted) or event.name != names[-1]:
             return False
         while len(log) < len(names):
             await asyncio.sleep(0)
