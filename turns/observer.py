@@ -73,3 +73,10 @@ class Observer:
         events. It then resumes the turn with ``replace(state, seq=…)``, so that no event number is used twice. The
         blocks of these events are emitted again with the same ``sequence``.
         """
+
+
+def parts(observer: Observer, steps: Sequence[Step]) -> list[Sequence[Step]]:
+    """Return the steps as an observer receives them: one by one, unless it records a group as a whole."""
+    if not steps or type(observer).record_steps is not Observer.record_steps:
+        return [steps] if steps else []
+    return [[step] for step in steps]

@@ -50,7 +50,7 @@ from .machine.inputs import (
 )
 from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
-from .observer import Step
+from .observer import Observer, Step, parts
 from .options import Hooks, TurnOptions, check_options, group, settings_of
 from .outcome import Outcome, outcome_of
 from .output import output_type
@@ -120,6 +120,8 @@ class Turn:
         self._waits = False  # the last effect was a `Wait`
         self._supplied: set[str] = set()  # calls whose result is still queued for the machine
         self._pending: list[CallDecided | ResultSupplied] = []  # for the next run, while the turn does not run
+        #: What observers have not received of the group that is recorded.
+        self._missed: deque[tuple[Observer, Sequence[Step]]] = deque()
         self._made: list[tuple[Step, list[Effect]]] = []  # not recorded yet, each with the effects to start then
         self._events: list[TurnEvent] = []  # recorded, and not yielded yet
 
@@ -428,9 +430,13 @@ class Turn:
     async def _record(self, made: Sequence[tuple[Step, list[Effect]]]) -> None:
         """Report steps to the observers. The consumer may then receive their events."""
         steps = [step for step, _ in made]
-        for observer in self._observers if steps else ():
+        missed = self._missed = deque(
+            (observer, part) for observer in self._observers for part in parts(observer, steps)
+        )
+        while missed:
+            observer, part = missed.popleft()
             try:
-                await observer.record_steps(steps)
+                await observer.record_steps(part)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
         events = [event for step in steps for event in step.events]
@@ -440,7 +446,8 @@ class Turn:
     async def _record_rest(self, inputs: Iterable[Input], kinds: tuple[type[Input], ...]) -> None:
         """Record the steps that were made, then those of inputs of these kinds, one by one, even if an observer fails.
 
-        Their effects do not start.
+        The observers first receive what they missed when the recording of a group was interrupted. The effects of the
+        steps do not start.
         """
 
         async def record(input: Input) -> None:
@@ -449,7 +456,9 @@ class Turn:
                 await self._record([self._made.pop()])
 
         made, self._made = self._made, []
+        missed, self._missed = self._missed, deque()
         try:
+            await each(lambda one: one[0].record_steps(one[1]), missed)
             await each(lambda step: self._record([step]), made)
         finally:
             await each(record, [input for input in inputs if isinstance(input, kinds)])
