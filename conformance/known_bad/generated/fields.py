@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import fields as struct_fields
 
 from toolparity.normalizer import model
@@ -62,11 +62,12 @@ class Field(NamedTuple):
 
 
 def fields() -> list[Field]:
-    """Return all members, in the order of the structs."""
+    """Return all members, in the order of the structs, but those that no reading sets: their default is UNSET."""
     found = []
     for owner, struct in OWNERS.items():
         hints = get_type_hints(struct)
-        names = [member.name for member in struct_fields(struct) if (owner, member.name) not in _LISTS]
+        members = [member for member in struct_fields(struct) if member.default is not UNSET]
+        names = [member.name for member in members if (owner, member.name) not in _LISTS]
         own = [_field(owner, name, hints[name]) for name in names]
         found += [field._replace(neighbour=_next(own[index + 1 :], field)) for index, field in enumerate(own)]
     return found
