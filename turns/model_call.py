@@ -85,7 +85,7 @@ class ModelCall:
     async def run(self, post: Post) -> tuple[list[Input], Response | None]:
         """Post the blocks of the answer as they arrive. Return the inputs that remain to be posted, and the answer.
 
-        If the provider fails, there is no answer, and the last one of the inputs is `AnswerFailed`.
+        If the provider fails, the answer is None, and the last input is `AnswerFailed`.
         """
         try:
             async with aclosing(self._answer.events(self._provider.ask(self.encoded.body))) as answer:

@@ -344,7 +344,7 @@ class Database:
                 self._stalled_writer.submit(self._flush_stalled)
 
     def _flush_stalled(self) -> None:
-        """Write the tasks of each stalled turn as soon as it is no longer locked, until no turn is stalled."""
+        """Write the tasks of all stalled turns, those of each turn when its lock is released."""
         pause = _FIRST_PAUSE
         while True:
             with self._lock:

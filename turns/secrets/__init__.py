@@ -42,7 +42,7 @@ def scrubbed(text: str, *, accounts: bool = True) -> str:
     for form in patterns.patterns_in(text):
         if not accounts and form.kind in _ACCOUNTS:
             continue
-        for match in [*patterns.matches(form, text)]:
+        for match in [*patterns.matches(form, text)]:  # a placeholder is as long as its secret
             end = match.start + len(match.secret)
             text = text[: match.start] + match.stand_in + text[end:]
     return text
