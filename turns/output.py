@@ -93,8 +93,10 @@ class OutputAdapter:
 
     def restored(self, response: Response) -> Response:
         """Return the answer as the declared schema describes it."""
-        format = self._format
-        return replace(response, choices=_restored(response.choices, format)) if format is not None else response
+        if self._format is None:
+            return response
+        choices = _restored(response.choices, self._format)
+        return replace(response, choices=choices).with_findings(list(response.findings))
 
     def is_refused(self, error: Error) -> bool:
         """Return whether the provider may have refused its own means. Later requests have the instructions instead."""

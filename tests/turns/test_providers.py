@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.conversation import Assistant, System, ToolResults, User
+from tests.support.events import chat_body
+from toolparity import normalize
+from toolparity.normalizer.conversation import Assistant, Request, System, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.turns import Agent, Turn, events
 from toolparity.turns.orchestration import Coordinator, Failover, Instructed, note_of, record, replay, rerun
+from toolparity.turns.output import OutputAdapter, output_type
 from toolparity.turns.testing import Break, Cut, Malformed, RefuseConnection, Status
 
 from .playing import (
@@ -99,3 +102,10 @@ def test_a_provider_that_refuses_the_format_gets_the_form_in_the_instructions() 
     assert (turn.outcome.output, note) == (BOOKING, Instructed(1, "api_error, status 422", 422))
     assert ["response_format" in body for body in provider.bodies] == [True, False, False]
     assert ["other text:" in str(texts(provider.asked(number))) for number in range(3)] == [False, True, True]
+
+
+def test_an_answer_of_a_required_form_keeps_its_findings() -> None:
+    adapter = OutputAdapter(output_type({"type": "object"}), Emulated("openai.chat", TWO))
+    adapter.instructed(Request("openai.chat", None, []))
+    response = normalize(chat_body(content="{}", finish="of the future"), "openai.chat")
+    assert adapter.restored(response).findings == response.findings != ()
