@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .model import Error, Stop, Usage
+from .model import Error, Reasoning, Stop, Usage
 
 
 class BlockStart(Struct, tag="block_start", tag_field="type", frozen=True, gc=False):
@@ -40,10 +40,15 @@ class BlockReset(Struct, tag="block_reset", tag_field="type", frozen=True, gc=Fa
 
 
 class BlockStop(Struct, tag="block_stop", tag_field="type", frozen=True, gc=False):
-    """The wire reported that this block is complete."""
+    """The wire reported that this block is complete.
+
+    ``sealed``: the parts of a reasoning block that only the provider can read (`Reasoning.signature`, ``encrypted``);
+    its ``text`` is empty, since the deltas had it. None if there are none, and for all other blocks.
+    """
 
     choice: int
     key: int
+    sealed: Reasoning | None = None
 
 
 class ChoiceStop(Struct, tag="choice_stop", tag_field="type", frozen=True, gc=False):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, Event
-from toolparity.normalizer.model import Block, Choice, Response, ToolCall
+from toolparity.normalizer.model import Block, Choice, Reasoning, Response, ToolCall
 
 from .block_rows import ROW_TYPES, TEXT_TYPES, BlockRow, row_of, without_none
 from .machine.inputs import BlockEnded, BlockExtended, BlockReplaced, BlockRevised, BlockStarted, Input
@@ -94,7 +94,7 @@ class BlockTracker:
             return
         if isinstance(event, BlockStop):
             if shown.row is None:
-                self._close(shown, inputs)
+                self._close(shown, inputs, event.sealed)
         elif isinstance(event, BlockDelta):
             if shown.row is not None:
                 if shown.block_type not in TEXT_TYPES:
@@ -115,8 +115,10 @@ class BlockTracker:
         inputs.append(BlockStarted(shown.key, block_type, id, name))
         return shown
 
-    def _close(self, shown: _ShownRow, inputs: list[Input]) -> None:
+    def _close(self, shown: _ShownRow, inputs: list[Input], sealed: Reasoning | None = None) -> None:
         shown.row = self._row_from_deltas(shown)
+        if sealed is not None:
+            shown.row = shown.row._replace(content=row_of(sealed).content)
         inputs.append(BlockEnded(shown.key, *shown.row))
 
     def _row_from_deltas(self, shown: _ShownRow) -> BlockRow:

@@ -103,7 +103,7 @@ class EventFilter:
         elif isinstance(event, BlockReset):
             out.append(BlockReset(self._choice, key, event.text))
         else:
-            out.append(BlockStop(self._choice, key))
+            out.append(BlockStop(self._choice, key, event.sealed))
 
     def _emit(self, events: list[ScanEvent], out: list[Event]) -> CallOverLimit | None:
         for event in events:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import MalformedBody, SeveralBodies, TooManyCalls
 from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
-from ..model import Block, Choice, Response, Stop, ToolCall, Usage
+from ..model import Block, Choice, Reasoning, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
 from .calls import NO_ARGUMENTS
 from .decode_context import Context
@@ -73,6 +73,10 @@ class BlockState(Struct, eq=False):
     def header(self) -> tuple[str, str | None, str | None]:
         """Return the canonical type of the block, and the id and the name of a call."""
         raise NotImplementedError
+
+    def sealed(self) -> Reasoning | None:
+        """Return the signature or the encrypted content of reasoning, without its text; None if there is none."""
+        return None
 
     @property
     def is_client_call(self) -> bool:
@@ -364,7 +368,7 @@ class BlockStream(StreamBase, Generic[B]):
             state.stopped = True
             if not state.parts and (text := state.initial()):
                 out.append(BlockDelta(state.choice, state.key, text))
-            out.append(BlockStop(state.choice, state.key))
+            out.append(BlockStop(state.choice, state.key, state.sealed()))
 
     def starts_again(self, event: str) -> bool:
         """Report whether the response has started before, and report its second start."""

@@ -48,6 +48,8 @@ def assert_blocks_match(inputs: list[Any], response: Response) -> None:
             shown[input.key] = ""
             continue
         assert (input.key in last) == isinstance(input, BlockRevised)
+        if isinstance(input, BlockRevised) and input.block_type == "thinking":  # the end had a signature if it can
+            assert response.wire == "openai.chat" or last[input.key][2]
         if isinstance(input, BlockExtended):
             shown[input.key] += input.text
         elif isinstance(input, BlockReplaced):

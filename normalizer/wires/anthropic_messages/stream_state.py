@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import field
 
 from ... import json_codec
+from ...model import Reasoning
 from ..block_stream import BlockState
 from ..calls import NO_ARGUMENTS
 from ..schema import Unknown, Wire, exact_text
@@ -80,6 +81,16 @@ class ContentBlockState(BlockState):
         """See `BlockState.initial`."""
         block = self.start
         return exact_text(block.input) if isinstance(block, USES) and memoryview(block.input) else ""
+
+    def sealed(self) -> Reasoning | None:
+        """See `BlockState.sealed`."""
+        block = self.start
+        if type(block) is s.ThinkingBlock:
+            signature = "".join(self.signature) or block.signature
+            return Reasoning(signature=signature) if signature else None
+        if type(block) is s.RedactedThinkingBlock:
+            return Reasoning(encrypted=block.data, redacted=True)
+        return None
 
     def keep(self, member: str, piece: Any) -> None:
         """Keep a fragment of a member other than the block's main text, for `add_members`."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import field
 
+from ...model import Reasoning
 from ..block_stream import BlockState
 from ..schema import exact_text
 from . import schema as s
@@ -51,6 +52,12 @@ class ContentState(BlockState):
     def initial(self) -> str:
         """See `BlockState.initial`."""
         return exact_text(self.call.input) if self.call is not None and memoryview(self.call.input) else ""
+
+    def sealed(self) -> Reasoning | None:
+        """See `BlockState.sealed`."""
+        if self.redacted:
+            return Reasoning(encrypted=_one_blob(self.redacted), redacted=True)
+        return Reasoning(signature="".join(self.signature)) if self.signature else None
 
     def complete(self) -> s.Block:
         """Return the block as a complete message contains it."""

@@ -13,7 +13,7 @@ from ... import json_codec
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
-from ...model import Choice, Response, Stop
+from ...model import Choice, Reasoning, Response, Stop
 from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
@@ -182,7 +182,8 @@ class Stream(BlockStream[PartState]):
             out.append(BlockDelta(state.index, last.key, text))
         if part.thought_signature is not None:
             last.open = False
-            out.append(BlockStop(state.index, last.key))
+            sealed = Reasoning(signature=part.thought_signature) if part.thought else None
+            out.append(BlockStop(state.index, last.key, sealed))
 
     def _take_call(self, state: CandidateState, part: s.Part, call: s.FunctionCall, out: list[CanonicalEvent]) -> None:
         last = state.last

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Raw, field
 
 from ... import json_codec
+from ...model import Reasoning
 from ..block_stream import BlockState
 from ..calls import NO_ARGUMENTS
 from ..schema import Unknown, Wire, exact_text, raw_object
@@ -90,6 +91,11 @@ class StepState(BlockState):
         """Begin a text, to which fragments are added."""
         self.key = key
         self.kind = _KINDS.get(type(self.start))
+
+    def sealed(self) -> Reasoning | None:
+        """See `BlockState.sealed`."""
+        signature = "".join(self.signature)
+        return Reasoning(signature=signature) if signature and type(self.start) is s.Thought else None
 
     def close_text(self) -> None:
         """End the current text of an output or summary; it becomes a content."""

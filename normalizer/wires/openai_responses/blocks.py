@@ -91,7 +91,7 @@ def convert(conversion: Conversion, items: list[Any], cut_last: bool) -> list[Bl
         elif kind is s.MessageItem:
             _message(conversion, item, blocks)
         elif kind is s.ReasoningItem:
-            blocks.append(_reasoning(item))
+            blocks.append(reasoning(item))
         else:
             _OTHERS.get(kind, _result)(conversion, item, blocks, number == last)
     return blocks
@@ -218,7 +218,8 @@ def _message(conversion: Conversion, item: s.MessageItem, blocks: list[Block]) -
             blocks.append(Opaque(part.type or "", raw_object(part), shared))
 
 
-def _reasoning(item: s.ReasoningItem) -> Reasoning:
+def reasoning(item: s.ReasoningItem) -> Reasoning:
+    """Convert a reasoning item."""
     texts = _texts(item.content) or _texts(item.summary)
     text = "\n\n".join(texts)
     encrypted = item.encrypted_content

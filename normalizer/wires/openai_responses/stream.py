@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ... import json_codec
 from ...errors import MalformedBody
 from ...events import BlockDelta, BlockStart, BlockStop
@@ -19,7 +21,7 @@ from ..decode_context import Context
 from ..limits import Limits
 from ..schema import Reader, Wire
 from . import schema as s
-from .blocks import Conversion, CustomTools, convert, is_hosted
+from .blocks import Conversion, CustomTools, convert, is_hosted, reasoning
 from .decode import UNFINISHED, build_response, custom_tools, merge_bodies, usage
 from .output_merge import merge_output
 from .routing import ItemRouter, ids_of
@@ -262,8 +264,11 @@ class Stream(BlockStream[BlockState]):
         self._items.unended -= 1
         if not state.fragments and self.emits and not is_silent(item):
             self._emit_whole(state, out)
+        sealed = None
+        if type(item) is s.ReasoningItem and item.encrypted_content:
+            sealed = replace(reasoning(item), text="", extra={})
         for key in state.keys.values():
-            out.append(BlockStop(0, key))
+            out.append(BlockStop(0, key, sealed))
 
     def _end(self, event: s.RegularEvent, out: list[CanonicalEvent]) -> None:
         if self._terminal is not None:
