@@ -439,6 +439,9 @@ class Turn:
                 await observer.record_steps(part)
             except GeneratorExit as error:  # raised from here, it would close the stream
                 raise RuntimeError(f"an observer raised {described(error)}") from error
+            except Exception:  # those that follow it receive only what it has recorded
+                self._missed = deque(each for each in missed if each[0] is observer)
+                raise
         events = [event for step in steps for event in step.events]
         log_step(events, self.state)
         self._events += events
