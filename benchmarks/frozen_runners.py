@@ -148,7 +148,8 @@ async def run(url: sa.URL, fault: str, turns: int, result: Result) -> None:
         try:
             for worker in workers:
                 worker.start()
-            while not (started := folder / "started").exists():
+            started = folder / "started"
+            while not started.exists() or started.read_text().count("-0\n") < _PROCESSES:
                 await asyncio.sleep(_POLL)
             await asyncio.sleep(random.uniform(0, 3))
             _act(fault, proxy, workers[0])
