@@ -55,6 +55,11 @@ class AnswerReader:
         self._failure: BaseException | None = None
         self._response: Response | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no event can follow on this wire."""
+        return self._stream.is_over
+
     async def events(self, chunks: AsyncIterator[Any]) -> AsyncGenerator[list[Event], None]:
         """Yield the canonical events of each chunk. A failure of the connection ends them; `finish` raises it."""
         deadline: float | None = None

@@ -78,6 +78,7 @@ class ModelCall:
         self._response: Response | None = None
         self._finished = False
         self._cut = False
+        self._last: list[Input] = []  # of the chunk that ended the answer: one transaction has them and the answer
         self._counter = counter if counter is not None else TokenCounter()
         #: The wait in seconds that an error response demands.
         self.retry_after: float | None = None
@@ -90,7 +91,10 @@ class ModelCall:
         try:
             async with aclosing(self._answer.events(self._provider.ask(self.encoded.body))) as answer:
                 async for events in answer:
-                    if inputs := self._tracker.feed(events):
+                    inputs = self._tracker.feed(events)
+                    if self._answer.is_over:
+                        self._last += inputs
+                    elif inputs:
                         await post(*inputs, paced=True)
             response = self._finish()
         except ToolLimitReached as reached:
@@ -102,7 +106,7 @@ class ModelCall:
                 raise
             return self.fail(error), None
         self.retry_after = demanded(self._answer.whole) if self._answer.whole is not None else None
-        return self._tracker.finish(response), response
+        return self._rest(response), response
 
     def partial(self) -> tuple[list[Input], Response | None]:
         """Return the inputs that close the open blocks as cut, and the partial answer.
@@ -114,14 +118,17 @@ class ModelCall:
         try:
             response = self._restored(self._answer.partial())
         except Exception:
-            return [], None  # the partial answer cannot be decoded
-        return self._tracker.finish(response), response
+            return self._last, None  # the partial answer cannot be decoded
+        return self._rest(response), response
 
     def fail(self, error: BaseException) -> list[Input]:
         """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
         self._answer.rate_limits |= rate_limits(headers_of(error))
         inputs, response = self.partial()
         return [*inputs, AnswerFailed(error_of(error), response, demanded(error))]
+
+    def _rest(self, response: Response) -> list[Input]:
+        return [*self._last, *self._tracker.finish(response)]
 
     def _finish(self) -> Response:
         return self._restored(self._answer.finish())

@@ -19,7 +19,7 @@ def unknown(turn: str) -> UnknownTurn:
 
 def held(now: ColumnElement[float]) -> ColumnElement[bool]:
     """Return the condition that a runner holds the lease of a turn."""
-    return sa.and_(turns.c.owner.is_not(None), turns.c.lease_until >= now)
+    return sa.and_(turns.c.owner.is_not(None), turns.c.lease_until > now)
 
 
 def unlocked(*conditions: ColumnElement[bool]) -> sa.Select[Any]:

@@ -143,6 +143,8 @@ class LogObserver(Observer):
         self._owner = uuid.uuid4().hex
         self._next_seq: int | None = None  # the number of the next event; None while the turn has no row
         self._transactions = 0  # of this turn
+        self._holds = True  # the lease: the transaction that ends the turn releases it
+        self._is_released = False  # that transaction is on disk
         self._saved: TurnState | None = None  # the last state that was written
         self._state_number = 0
         self._parts = Parts()
@@ -195,6 +197,7 @@ class LogObserver(Observer):
         first = events[0].seq if events else self._next_seq or 0
         self._transactions += 1
         transaction = _Transaction(self._transactions, turn, self._next_seq, first, events, state)
+        self._holds = self._holds and (transaction.status or ("open",))[0] != "over"
         # The database writes queued jobs in order, even after LogFailed. So the next event number is already certain.
         self._next_seq = transaction.next_seq
         inserts = self._inserts(transaction, steps)
@@ -210,6 +213,7 @@ class LogObserver(Observer):
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
             await self._database.write(write, turn, soft=soft, first=transaction.expected is None)
+            self._is_released = not self._holds
         finally:
             self._notify(turn)
 
@@ -276,7 +280,7 @@ class LogObserver(Observer):
             nonlocal is_ending
             now = self._database.now()
             mine = turns.c.owner == self._owner  # an earlier attempt was committed, but its confirmation was lost
-            is_free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
+            is_free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until <= now, mine)
             update = sa.update(turns).where(turns.c.id.in_(unlocked(turns.c.id == turn, is_free)))
             update = update.values(owner=self._owner, lease_until=now + self._lease)
             row = batch.connection.execute(update.returning(turns.c.seq, turns.c.written)).first()
@@ -317,7 +321,7 @@ class LogObserver(Observer):
         def write(batch: Batch) -> None:
             batch.add(self._statements.release, [{"turn": self.turn, "mine": self._owner}])
 
-        if self.turn is not None and self._next_seq is not None:
+        if self.turn is not None and self._next_seq is not None and not self._is_released:
             await self._database.write(write, self.turn, soft=True)  # if it is lost, the lease expires
 
     async def _renew(self) -> None:
@@ -330,7 +334,7 @@ class LogObserver(Observer):
 
         while True:
             await asyncio.sleep(self._lease / 3)
-            if self.turn is not None and self._next_seq is not None:
+            if self._holds and self.turn is not None and self._next_seq is not None:
                 with suppress(LogFailed):  # retried at the next renewal
                     await self._database.write(write, self.turn, soft=True)
                     if lost[0]:
@@ -359,7 +363,7 @@ class LogObserver(Observer):
             "position": self._membership.position if self._membership.conversation is not None else None,
             "user_id": self._membership.user or "",
             **transaction.usage,
-            "lease": self._lease,
+            "lease": self._lease if self._holds else 0.0,
             **self._database.times(),
         }
         if batch.shared:
@@ -383,7 +387,8 @@ class LogObserver(Observer):
         turn, expected = transaction.turn, transaction.expected
         values: dict[str, Any] = {"turn": turn, "mine": self._owner}
         values |= {"first": expected, "before": transaction.number - 1}
-        values |= {"next_seq": transaction.next_seq, "lease": self._lease, **self._database.times()}
+        lease = self._lease if self._holds else 0.0
+        values |= {"next_seq": transaction.next_seq, "lease": lease, **self._database.times()}
         statement, status = self._statements.advance, transaction.status
         if status is not None:
             statement = self._statements.settle

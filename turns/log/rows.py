@@ -95,7 +95,7 @@ def event_row(event: TurnEvent) -> EventRow:
 
 
 def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
-    """Return the columns of a block. ``cut``: the answer ended inside it."""
+    """Return the columns of a block, with its content as JSON. ``cut``: the answer ended inside it."""
     whole = TurnBlock(block.sequence, block.block_type, block.text_content, msgspec.to_builtins(block.content))
     text, content = _storable(whole.text_content), _storable(whole.content)
     is_exact = (text, content) == (whole.text_content, whole.content) and not _is_respelled(content)
@@ -103,7 +103,7 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
         "sequence": block.sequence,
         "block_type": block.block_type,
         "text_content": text,
-        "content": content,
+        "content": None if content is None else json_codec.text(content),
         "round": round,
         "cut": cut,
         "exact": None if is_exact else json_codec.text(whole),

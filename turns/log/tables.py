@@ -191,7 +191,7 @@ class Statements:
         self.void = sa.delete(turn_blocks).where(
             turn_blocks.c.turn_id == sa.bindparam("turn"), turn_blocks.c.sequence >= sa.bindparam("first_block")
         )
-        self.block = _upsert(insert, turn_blocks)
+        self.block = _sql(_upsert(insert, turn_blocks), driver)
         self.call = _sql(_upsert(insert, calls), driver)
 
 
