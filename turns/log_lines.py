@@ -1,7 +1,7 @@
 """The log lines of a turn: one for the outcome of each call, for each round, and for the end.
 
-They have level INFO. Dropped calls, and a turn that an error ended, have level WARNING. No line contains arguments,
-results or the message of an error, which can hold secrets.
+They have level INFO, the end after an error WARNING. No line contains arguments, results or the message of an error,
+which can hold secrets. The policy (`toolparity.select`) warns of dropped calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def log_step(events: Iterable[TurnEvent], state: TurnState) -> None:
         elif isinstance(event, Dropped):
             names = ", ".join(repr(ref.name) for ref in event.dropped)
             kept = len(event.processing)
-            _log.warning(
+            _log.info(  # the policy has warned of them
                 "turn %s, round %s: %s of %s calls kept, dropped: %s", state.id, event.round, kept, event.total, names
             )
         elif isinstance(event, Noted) and event.data.get("tool"):  # a fallback
