@@ -218,8 +218,11 @@ def _message(conversion: Conversion, item: s.MessageItem, blocks: list[Block]) -
             blocks.append(Opaque(part.type or "", raw_object(part), shared))
 
 
-def reasoning(item: s.ReasoningItem) -> Reasoning:
-    """Convert a reasoning item."""
+def reasoning(item: s.ReasoningItem | s.Compaction) -> Reasoning:
+    """Convert a reasoning item, or the summary of older messages: it has to go back and is not text for the user."""
+    if isinstance(item, s.Compaction):
+        extra = {name: value for name, value in raw_object(item).items() if name != "encrypted_content"}
+        return Reasoning("", None, item.encrypted_content, True, extra)
     texts = _texts(item.content) or _texts(item.summary)
     text = "\n\n".join(texts)
     encrypted = item.encrypted_content
@@ -335,9 +338,7 @@ def _approval(conversion: Conversion, item: s.McpApprovalRequest, blocks: list[B
 
 
 def _compaction(conversion: Conversion, item: s.Compaction, blocks: list[Block], last: bool) -> None:
-    """Append the summary of older messages as reasoning: it has to go back and is not text for the user."""
-    extra = {k: v for k, v in raw_object(item).items() if k != "encrypted_content"}
-    blocks.append(Reasoning("", None, item.encrypted_content, True, extra))
+    blocks.append(reasoning(item))
 
 
 def _unknown(conversion: Conversion, item: Unknown, blocks: list[Block], last: bool) -> None:

@@ -265,7 +265,7 @@ class Stream(BlockStream[BlockState]):
         if not state.fragments and self.emits and not is_silent(item):
             self._emit_whole(state, out)
         sealed = None
-        if type(item) is s.ReasoningItem and item.encrypted_content:
+        if isinstance(item, (s.ReasoningItem, s.Compaction)) and item.encrypted_content:
             sealed = replace(reasoning(item), text="", extra={})
         for key in state.keys.values():
             out.append(BlockStop(0, key, sealed))

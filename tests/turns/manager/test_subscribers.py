@@ -61,7 +61,7 @@ class Server:
     async def get(self, path: str, seen: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection with one request, whose answer ends with the connection, as HTTP 1.0 has it."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(f"GET {path} HTTP/1.0\r\nlast-event-id: {seen}\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.0\r\nhost: localhost\r\nlast-event-id: {seen}\r\n\r\n".encode())
         return reader, writer
 
 

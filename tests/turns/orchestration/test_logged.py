@@ -34,7 +34,7 @@ async def test_the_log_of_a_recovered_turn_has_only_valid_blocks_and_shows_its_r
 ) -> None:
     with Log(empty_log(tmp_path / "turns.db")) as log:
         async with log.record() as recorder:
-            provider = Sequenced(wire, LONG, fails=requests, after=4)
+            provider = Sequenced(wire, LONG, fails=requests, after=2)
             coordinator = Coordinator(provider, Counting().tools(), observers=[recorder])
             events = [event async for event in coordinator.stream("Go.")]
         await assert_replays(log, recorder.turn or "")
