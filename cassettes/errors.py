@@ -71,6 +71,10 @@ class ReplayFailed(ToolparityError):
     """The replay of a cassette differs from its scenario."""
 
 
+class InvalidAllowList(ToolparityError, ValueError):
+    """The list of allowed values cannot be read, or an entry is invalid."""
+
+
 class SecretsLeft(ToolparityError, ValueError):
     """The data to be written contains possible secrets. ``leaks``: their kinds and locations, masked."""
 

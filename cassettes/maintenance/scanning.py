@@ -16,6 +16,7 @@ from ..documents import Document
 from ..errors import UnreadableSource
 from ..interchange import vcrpy
 from ..secrets import SecretLeak, scan
+from ..secrets.allowed import of_project
 from . import files
 
 #: Kinds that identify an account, a person or a request, but give no access.
@@ -56,7 +57,7 @@ def scan_file(file: tuple[str, bool]) -> ScannedFile:
     except ToolparityError as error:
         return ScannedFile(path, error=str(error), skipped=found and error.what == "not a cassette")
     try:
-        leaks = scan(scannable(document, known))
+        leaks = scan(scannable(document, known), allow=of_project().with_marks(document.comments))
     except ToolparityError as error:
         return ScannedFile(path, known.name, error=str(error))
     return ScannedFile(path, known.name, len(known.items(document.data)), leaks)

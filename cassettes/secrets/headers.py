@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from toolparity.turns.secrets.forms import is_mask
 from toolparity.turns.secrets.names import is_credential_header
 
 #: Exact names, in lower case.
@@ -101,7 +102,7 @@ def is_masked(value: str, name: str = "") -> bool:
     """Return whether the value of a header is too short for a credential, or was already masked by any tool."""
     if len(value) < _SHORTEST or (name.lower() in ("cookie", "set-cookie") and not _cookies(value)):
         return True
-    return _MASKED.search(value) is not None and _RANDOM.search(value) is None
+    return is_mask(value) or (_MASKED.search(value) is not None and _RANDOM.search(value) is None)
 
 
 def _cookies(value: str) -> list[str]:

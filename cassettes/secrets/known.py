@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from toolparity.turns.secrets.patterns import Match
+from toolparity.turns.secrets.forms import Match
 from toolparity.turns.secrets.placeholder import is_placeholder, placeholder
 
 from ..surfaces import SURFACES
@@ -109,7 +109,7 @@ class KnownSecrets:
                 end = at + len(needle)
                 if not any(at < high and low < end for low, high in spans):
                     spans.append((at, end))
-                    yield Match(kind, at, needle, stand_in)
+                    yield Match(kind, at, needle, stand_in, len(needle))
                 at = text.find(needle, end)
 
 

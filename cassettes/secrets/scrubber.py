@@ -22,24 +22,18 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolparity.normalizer import json_codec
-from toolparity.turns.secrets import names
 from toolparity.turns.secrets.placeholder import is_placeholder, placeholder
 
 from .. import structured
+from . import addresses, allowed
 from . import headers as header_rules
 from . import known as known_values
+from .allowed import AllowList
 from .grpc_bodies import rewritten
 from .known import KnownSecrets
 from .layers import PlainText, SearchableText, spliced, unquoted
 from .texts import TextScrubber
 
-_QUERY_SECRET = re.compile(r"[?&;#](?P<name>[^=&#;]{1,80})=(?P<value>[^&#;]{6,})")
-_SECRET_PARAMETER = re.compile(
-    r"(?:.*[-_.])?(?:key|api-?key|apikey|token|secret|password|passwd|pwd|auth|authorization|sig|signature|credential"
-    r"|credentials|session|code|awsaccesskeyid|user|email)",
-    re.IGNORECASE,
-)
-_USER_INFO = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<it>[^/?#@]+)@", re.IGNORECASE)
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?(?P<it>[^/?#@]+)", re.IGNORECASE)
 
 _SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "digest"})
@@ -67,7 +61,8 @@ class Scrubber:
 
     ``environ``: the source of the keys to search for by value (default: the process's). ``keep_headers``: names to keep
     in addition to the allow-list (`headers.KEPT`). ``drop_headers``: drop all headers but those; otherwise every header
-    stays, and those with credentials or ids of the account get placeholders.
+    stays, and those with credentials or ids of the account get placeholders. ``allow``: values that only look like
+    secrets, by default the allow-list of the project.
     """
 
     def __init__(
@@ -76,10 +71,12 @@ class Scrubber:
         *,
         keep_headers: Iterable[str] = (),
         drop_headers: bool = True,
+        allow: AllowList | None = None,
     ) -> None:
         self._drops = drop_headers
         self._known = KnownSecrets(known_values.from_environment(os.environ if environ is None else environ))
-        self._texts = TextScrubber(self._known)
+        self._allow = allowed.of_project() if allow is None else allow
+        self._texts = TextScrubber(self._known, self._allow)
         self._keep = frozenset(name.lower() for name in keep_headers)
 
     @property
@@ -159,17 +156,10 @@ class Scrubber:
     def uri(self, uri: str) -> str:
         """Scrub an address: credentials in its authority part, and query members with secret names."""
         source = PlainText(uri)
-        user_info = _USER_INFO.match(uri)
-        spans = [user_info.span("it")] if user_info else []
-        spans += [
-            match.span("value")
-            for match in _QUERY_SECRET.finditer(uri)
-            if _is_secret_parameter(unquote(match["name"]), unquote(match["value"]))
-        ]
-        for span in spans:
+        for span in addresses.credentials(uri):
             view: SearchableText = spliced(source, [span])
             view = unquoted(view) or view
-            if not is_placeholder(view.text):
+            if not is_placeholder(view.text) and not self._allow.allows(view.text):
                 self._texts.counts["credentials in a URL"] += 1
                 view.write(0, placeholder(view.text))
         return _with_host(self._texts.text(source.text), uri)
@@ -181,7 +171,7 @@ class Scrubber:
         text = value.decode("latin-1") if isinstance(value, bytes) else value
         scheme, blank, rest = text.partition(" ")
         secret = rest if scheme.lower() in _SCHEMES and rest else text
-        if not secret or header_rules.is_masked(secret, name) or is_placeholder(secret):
+        if not secret or header_rules.is_masked(secret, name) or is_placeholder(secret) or self._allow.allows(secret):
             return value
         self._texts.counts["header"] += 1
         new = (scheme + blank if secret is rest else "") + placeholder(secret)
@@ -201,14 +191,9 @@ class Scrubber:
 
     def _learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
         values = header_rules.credentials_in(headers, self._keep)
-        user_info = _USER_INFO.match(uri)
-        if user_info:
-            values.append(unquote(user_info["it"]).partition(":")[2])
-        values += [
-            unquote(match["value"])
-            for match in _QUERY_SECRET.finditer(uri)
-            if _is_secret_parameter(unquote(match["name"]), unquote(match["value"]))
-        ]
+        for start, end in addresses.credentials(uri):
+            text = unquote(uri[start:end])
+            values.append(text.partition(":")[2] if uri[end : end + 1] == "@" else text)
         self._known.add(values, "credential of the request")
 
     def _learn_from(self, response: Mapping[str, Any]) -> None:
@@ -268,10 +253,6 @@ class Scrubber:
         if isinstance(value, list | tuple):
             return [self._other(item) for item in value]
         return value
-
-
-def _is_secret_parameter(name: str, value: str) -> bool:
-    return _SECRET_PARAMETER.fullmatch(name) is not None or names.is_secret(name, value)
 
 
 def _with_host(scrubbed: str, uri: str) -> str:

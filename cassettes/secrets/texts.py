@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from toolparity.turns.secrets import patterns
+from toolparity.turns.secrets.forms import Match
 
 from . import compression, protowire
+from .allowed import AllowList
 from .grpc_bodies import carried
 from .json_strings import streamed_texts
 from .known import KnownSecrets
@@ -19,8 +21,9 @@ _DEPTH = 3  # levels of nested base64
 class TextScrubber:
     """Replaces known values and matches of secret patterns. ``counts``: number of replacements per kind."""
 
-    def __init__(self, known: KnownSecrets) -> None:
+    def __init__(self, known: KnownSecrets, allow: AllowList) -> None:
         self.known = known
+        self.allow = allow
         self.counts: Counter[str] = Counter()
         self._clean: set[str] = set()  # base64 runs without secrets, because layers and pieces repeat the same runs
 
@@ -90,10 +93,12 @@ class TextScrubber:
 
     def _search(self, text: SearchableText, depth: int, *, strong_only: bool = False) -> None:
         for found in self.known.find(text.text):
-            self._write(text, found)
+            if not self.allow.allows(found.secret, by_pattern=False):
+                self._write(text, found)
         for form in patterns.patterns_in(text.text, strong_only=strong_only):
             for found in patterns.matches(form, text.text):
-                self._write(text, found)
+                if not self.allow.allows(found.secret):
+                    self._write(text, found)
         if depth < _DEPTH:
             self._packed(text, depth)
 
@@ -119,8 +124,12 @@ class TextScrubber:
         changed = self.binary(data, depth)
         return changed if _is_binary(changed) else self.body(changed, depth)
 
-    def _write(self, text: SearchableText, found: patterns.Match) -> None:
-        text.write(found.start, found.stand_in)
+    def _write(self, text: SearchableText, found: Match) -> None:
+        if found.length != len(found.secret):  # JSON escapes a part of it
+            text = joined(text, [(found.start, found.start + found.length)])
+            text.write(0, found.stand_in)
+        else:
+            text.write(found.start, found.stand_in)
         self.counts[found.kind] += 1
 
 

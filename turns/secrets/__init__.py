@@ -23,7 +23,7 @@ PROVIDER_FAILED = "the provider failed"
 _TYPE = re.compile(r"[A-Za-z][A-Za-z_.-]{0,63}")
 _STATUS = ", status "
 #: The kinds of `patterns.PATTERNS` that identify someone and give no access.
-_ACCOUNTS = frozenset(("e-mail address", "organisation id", "project id", "request id", "user id", "account id"))
+ACCOUNTS = frozenset(("e-mail address", "organisation id", "project id", "request id", "user id", "account id"))
 #: The shortest value of an environment variable that is searched for.
 _SHORTEST = 8
 
@@ -40,11 +40,10 @@ def scrubbed(text: str, *, accounts: bool = True) -> str:
         if len(value) >= _SHORTEST and value in text and names.is_secret(name, value):
             text = text.replace(value, placeholder(value))
     for form in patterns.patterns_in(text):
-        if not accounts and form.kind in _ACCOUNTS:
+        if not accounts and form.kind in ACCOUNTS:
             continue
-        for match in [*patterns.matches(form, text)]:  # a placeholder is as long as its secret
-            end = match.start + len(match.secret)
-            text = text[: match.start] + match.stand_in + text[end:]
+        for match in reversed([*patterns.matches(form, text)]):  # a spelled placeholder can have another length
+            text = text[: match.start] + match.spelled + text[match.start + match.length :]
     return text
 
 

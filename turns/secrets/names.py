@@ -22,12 +22,44 @@ _KEYS = frozenset(
 _TOKENS = frozenset({"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"})
 _SECRETS = frozenset({"client", "webhook", "signing", "app", "api", "shared", "consumer"})
 #: Last words that mean a secret whatever precedes them, and endings of compound words.
-_SURE = frozenset({"password", "passwd", "passphrase", "passcode", "pwd", "authorization", "cookie"})
+_SURE = frozenset({"password", "passwd", "passphrase", "passcode", "pwd", "authorization", "cookie", "mnemonic"})
+#: Words for a password or a key in other languages, whose letters or words are not those of English names.
+FOREIGN = (
+    *(
+        "passwort",
+        "kennwort",
+        "contraseña",
+        "contrasena",
+        "senha",
+        "mot_de_passe",
+        "motdepasse",
+        "wachtwoord",
+        "lösenord",
+    ),
+    *(
+        "пароль",
+        "секрет",
+        "ключ",
+        "密码",
+        "密碼",
+        "密钥",
+        "密鑰",
+        "口令",
+        "令牌",
+        "パスワード",
+        "秘密鍵",
+        "비밀번호",
+        "hasło",
+    ),
+    *("şifre", "parola", "κωδικός", "סיסמה", "كلمة_المرور", "पासवर्ड", "รหัสผ่าน"),
+)
+_PHRASES = frozenset({"passphrase", "mnemonic"})
+_OF_PHRASES = frozenset({"seed", "recovery", "secret", "backup", "pass"})
 _SURE_ENDINGS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "secretkey", "privatekey", "signingkey"),
     *("apitoken", "accesstoken", "authtoken", "refreshtoken", "sessiontoken", "bearertoken", "clientsecret"),
 )
-_LIKELY = frozenset({"key", "token", "secret", "auth", "bearer", "credential", "jwt", "pat", "dsn"})
+_LIKELY = frozenset({"key", "token", "secret", "auth", "bearer", "credential", "jwt", "pat", "dsn", "pass"})
 _LIKELY_ENDINGS = ("token", "secret")
 #: Words before ``key`` and ``token`` that make it harmless: positions in lists, parts of text, entries of tables.
 _HARMLESS = frozenset(
@@ -56,8 +88,16 @@ _OF_HEADERS = frozenset(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PARTS = re.compile(r"[-_.:/~+=]+")
 _CHANGE = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REFERENCE = re.compile(r"[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNORECASE)
+
+#: A variable, alone or as a member: of the environment, or with a name in capitals.
+_EXPRESSION = re.compile(
+    r"\W{0,2}(?:process\.env|os\.environ|import\.meta\.env|env|ENV|environ|System\.getenv|os\.getenv|getenv|settings|config|self"
+    r"|this|secrets|vars|args|options|ctx)\W{1,3}[\w.\[\]()'\"!?-]*\W*"
+    r"|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\.?[A-Z]{2,}(?:_[A-Z]{2,}|_[0-9]{1,4})+\W{0,2}"
+)
+_FOREIGN_BEGINNINGS = tuple(word[:4] for word in FOREIGN if word.isascii())
 
 
 class Certainty(Enum):
@@ -70,6 +110,10 @@ class Certainty(Enum):
 
 def certainty_of(name: str) -> Certainty:
     """Return how strongly ``name`` marks its value as a secret."""
+    if not name.isascii() or name.lower().startswith(_FOREIGN_BEGINNINGS):
+        lowered = name.lower()
+        if any(word in lowered for word in FOREIGN):
+            return Certainty.SURE
     words = _words(name)
     while len(words) > 1 and words[-1] in _SUFFIXES:
         words.pop()
@@ -78,23 +122,42 @@ def certainty_of(name: str) -> Certainty:
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in _SURE or last.endswith(_SURE_ENDINGS):
         return Certainty.SURE
-    if before in {"key": _KEYS, "token": _TOKENS, "secret": _SECRETS}.get(last, ()):
+    if before in {"key": _KEYS, "token": _TOKENS, "secret": _SECRETS, "phrase": _OF_PHRASES}.get(last, ()):
         return Certainty.SURE
-    if (last in ("key", "token") and before in _HARMLESS) or (last == "key" and not before):
+    if is_harmless(" ".join(words)) or (last == "key" and not before):
         return Certainty.NOTHING
     return Certainty.LIKELY if last in _LIKELY or last.endswith(_LIKELY_ENDINGS) else Certainty.NOTHING
+
+
+def is_harmless(name: str) -> bool:
+    """Return whether the word before ``key`` or ``token`` makes a name harmless: ``page_token``."""
+    words = _words(name)
+    return words[-1:] in (["key"], ["token"]) and len(words) > 1 and words[-2] in _HARMLESS
 
 
 def is_secret(name: str, value: str) -> bool:
     """Return whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
     said = certainty_of(name)
-    if said is Certainty.NOTHING or "://" in value or (_REFERENCE.match(value) and not is_random(value)):
+    if said is Certainty.NOTHING or "://" in value or is_reference(value):
         return False
     if said is Certainty.SURE:
         return True
-    if _UUID.fullmatch(value):
+    if UUID.fullmatch(value):
         return _words(name)[-1:] != ["key"]
     return is_random(value)
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a value only mentions where the secret is: ``process.env.MY_API_KEY``, a path, ``$KEY``."""
+    if _EXPRESSION.fullmatch(value) is not None:
+        return True
+    return _REFERENCE.match(value) is not None and not is_random(value)
+
+
+def is_phrase(name: str, value: str) -> bool:
+    """Return whether a value with blanks is a secret, because its name says that it is a phrase."""
+    words = _words(name)
+    return bool(words) and (words[-1] == "phrase" or words[-1] in _PHRASES) and 3 <= len(value.split()) <= 40
 
 
 def is_random(value: str) -> bool:

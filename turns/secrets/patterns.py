@@ -9,148 +9,107 @@ Ids that replay needs are not secrets and have no row: those of responses and me
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from . import names
-from .names import entropy
+from .containers import CONTAINERS
+from .forms import (
+    Form,
+    Match,
+    SecretPattern,
+    is_chosen,
+    is_id,
+    is_key,
+    is_long,
+    is_mixed,
+    is_personal,
+    is_random_key,
+)
+from .name_places import ALL_NAMED, NAMED, QUOTE, places
 from .placeholder import is_placeholder, placeholder
 from .vendors import VENDORS
 
 
-class SecretPattern(NamedTuple):
-    """One form of secret. ``plausible`` may reject a match.
-
-    ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept. ``core``: the
-    pattern without its condition on what precedes it, which Python searches much faster; it is searched first.
-    ``begins``: how many characters before the name the pattern begins. It can match only there, so that it is tried
-    only where a hint is part of a name.
-    """
-
-    kind: str
-    hints: tuple[str, ...]
-    pattern: re.Pattern[str]
-    strong: bool = False
-    plausible: Callable[[str], bool] = lambda text: True
-    named: bool = False
-    core: re.Pattern[str] | None = None
-    begins: int | None = None
-
-
-class Match(NamedTuple):
-    """A match: replace ``secret`` at ``start`` by ``stand_in``."""
-
-    kind: str
-    start: int
-    secret: str
-    stand_in: str
-
-
-def patterns_in(text: str, *, strong_only: bool = False) -> list[SecretPattern]:
+def patterns_in(text: str, *, strong_only: bool = False, member: bool | None = None) -> list[SecretPattern]:
     """Return the forms with a hint in ``text``. Most texts contain none, so this costs a few substring searches."""
-    matching = []
-    lowered = ""
-    for form, folded in _STRONG if strong_only else _ALL:
-        if folded and not lowered:
-            lowered = text.lower()
+    dense = "\n".join(_LONG_WORDS(text))
+    matching = [form for hint, form in _DENSE if hint in dense] if member is not True and dense else []
+    if strong_only:
+        return [*matching, *(form for form in _STRONG if any(hint in text for hint in form.hints))]
+    lowered = text.lower()
+    for hints, folded, forms in _OTHERS:
         where = lowered if folded else text
-        for hint in form.hints:
+        for hint in hints if text.isascii() or hints is not NAMED else ALL_NAMED:
             if hint in where:
-                matching.append(form)
+                matching += forms if member is None else [form for form in forms if form.member]
                 break
     return matching
 
 
 def matches(form: SecretPattern, text: str) -> Iterator[Match]:
     """Yield every match of one form, without overlaps."""
-    if form.core is not None and form.core.search(text) is None:
-        return
-    for match in form.pattern.finditer(text) if form.begins is None else _at_names(form, text, form.begins):
-        secret = match["it"]
-        start = match.start("it")
-        if form.named and not names.is_secret(match["name"], secret):
+    for name, start, end in (form.find or _found(form))(text):
+        raw = secret = text[start:end]
+        if form.member and "\\" in raw:
+            secret = _unescaped(raw)
+        if form.named and not names.is_secret(name, secret):
             continue
-        if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
+        if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\":
             continue  # a backslash before it starts an escape, and the decoded layer was searched before
-        yield Match(form.kind, start, secret, placeholder(secret))
+        if form.plausible(secret) or (form.named and names.is_phrase(name, secret)):
+            if form.strong and (tail := _WRAPPED.match(text, end)):
+                raw = secret = text[start : tail.end()]
+            yield Match(form.kind, start, secret, placeholder(secret), len(raw))
 
 
-def _at_names(form: SecretPattern, text: str, begins: int) -> Iterator[re.Match[str]]:
+def _found(form: SecretPattern) -> Callable[[str], Iterator[tuple[str, int, int]]]:
+    def find(text: str) -> Iterator[tuple[str, int, int]]:
+        assert form.pattern is not None
+        if form.core is not None and form.core.compiled.search(text) is None:
+            return
+        pattern = form.pattern.compiled
+        found = pattern.finditer(text) if form.begins is None else _at_names(pattern, form, text, form.begins)
+        for match in found:
+            yield (match["name"] if form.named else "", *match.span("it"))
+
+    return find
+
+
+def _at_names(pattern: re.Pattern[str], form: SecretPattern, text: str, begins: int) -> Iterator[re.Match[str]]:
     """Yield the matches of a form that begins at a name, without overlaps: like `finditer`, but much faster."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few letters become longer
-        yield from form.pattern.finditer(text)
-        return
-    starts = set()
-    for hint in form.hints:
-        at = lowered.find(hint)
-        while at >= 0:
-            start = at
-            while start > 0 and text[start - 1] in _NAME_CHARS:
-                start -= 1
-            starts.add(start - begins)
-            at = lowered.find(hint, at + 1)
     done = 0
-    for start in sorted(starts):
-        match = form.pattern.match(text, start) if start >= done else None
+    for start in places(text):
+        match = pattern.match(text, start - begins) if start - begins >= done else None
         if match is not None:
             done = match.end()
             yield match
 
 
-_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+def _unescaped(raw: str) -> str:
+    try:
+        return str(json.loads(f'"{raw}"'))
+    except ValueError:
+        return raw
 
 
-def _mixed(text: str) -> bool:
-    """Return whether a text has both letters and digits, unlike words joined by hyphens."""
-    return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
-
-
-def _random(text: str) -> bool:
-    """Return whether a text is mixed, or has both cases and high entropy (Hugging Face's tokens)."""
-    return _mixed(text) or (text.lower() != text != text.upper() and entropy(text) >= 4.2)
-
-
-def _mixed_or_long(text: str) -> bool:
-    return _mixed(text) or (len(text) >= 40 and not re.search(r"[a-z]{4,}[-_.][a-z]{3,}", text))
-
-
-def _no_stand_in_by_hand(text: str) -> bool:
-    """Return False for plain words and hand-written placeholders (``<token>``, ``${TOKEN}``, ``***``, ``xxxx``)."""
-    words = len(text) < 24 and _WORDS.fullmatch(text) is not None
-    return not words and text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text
-
-
-def _id_like(text: str) -> bool:
-    return _UUID.fullmatch(text) is not None or (len(text) >= 16 and _mixed(text))
-
-
-def _somebodys(address: str) -> bool:
-    """Return whether an address can be a person's: not in RFC 2606's domains, not a no-reply sender."""
-    local, _, domain = address.lower().partition("@")
-    if is_placeholder(address.partition("@")[0]) or local in _NOBODY:  # credentials before a host were already replaced
-        return False
-    labels = domain.split(".")
-    return labels[-1] not in _RESERVED_TLDS and labels[-2] != "example" and labels[-1] not in _FILE_ENDINGS
-
-
-_NOBODY = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
-_RESERVED_TLDS = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
-#: ``icon@2x.png``, ``loader@1.0.js``: the part after the last dot is a file suffix, not a domain.
-_FILE_ENDINGS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "css", "json", "html", "py"})
-
-_WORDS = re.compile(r"[A-Za-z]+(?:[-_][A-Za-z]+)*")
+#: Words that can hold a key. The characters are those of the forms of vendors.
+_LONG_WORDS = re.compile(r"[A-Za-z0-9_.+/=~:@%-]{14,}").findall
+#: The rest of a key that line ends split: further lines of one random word.
+_WRAPPED = re.compile(
+    r"(?:[ \t]*\\?\r?\n[ \t]*(?=[A-Za-z0-9_+/=.-]*[0-9])(?=[A-Za-z0-9_+/=.-]*[a-z])(?=[A-Za-z0-9_+/=.-]*[A-Z])"
+    r"[A-Za-z0-9_+/=-]{8,}(?![A-Za-z0-9_+/=:.-]))+"
+)
 _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-_UUID = re.compile(_UUID_TEXT)
+_UUID = Form(_UUID_TEXT)
 
 #: No word character or hyphen before: a long base64url text has no such position, so a blob cannot match by chance.
 #: Some names may directly precede it (``apikeysk-…``, ``KEY_sk-…``), because that does not happen by chance either.
 _START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=key)|(?<=key[_-])|(?<=token)|(?<=token[_-])|(?<=secret[_-])"
-    r"|(?<=KEY[_-])|(?<=TOKEN[_-])|(?<=SECRET[_-]))"
+    r"|(?<=KEY[_-])|(?<=TOKEN[_-])|(?<=SECRET[_-])|(?<=/bot))"
 )
-_QUOTE = r"""\\*["']"""
 
 #: Names of ids of requests and accounts.
 _ID_NAMES = (
@@ -162,11 +121,8 @@ _ACCOUNTS = (
     *("team", "account", "user", "api key id", "organization", "organisation", "workspace", "project", "tenant"),
     "subscription",
 )
-_NAMED = (
-    *("key", "token", "secret", "passw", "pwd", "passphrase", "passcode"),
-    *("auth", "cookie", "credential", "bearer", "jwt", "pat", "dsn"),
-)
-_NAME = rf"(?P<name>[A-Za-z0-9_.-]{{0,64}}(?:{'|'.join(_NAMED)})[A-Za-z0-9_.-]{{0,24}})"
+_WORDS = rf"(?P<name>[\w. -]{{0,64}}(?:{'|'.join(ALL_NAMED)})[\w. -]{{0,24}})"
+_NAME = rf"(?P<name>[\w.-]{{0,64}}(?:{'|'.join(ALL_NAMED)})[\w.-]{{0,24}})"
 #: What is between a name and its value in configurations and programs: a type and an operator, as in
 #: ``var apiToken string = "…"``, ``API_TOKEN ?= …``, ``'token' => '…'``, ``<token>…``, ``token,…``, or YAML's block.
 _ASSIGNMENT = (
@@ -175,14 +131,15 @@ _ASSIGNMENT = (
 )
 _QUERY_NAMES = (
     r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
-    r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
+    r"|appid|pass|passwd|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
 )
 
 PATTERNS: tuple[SecretPattern, ...] = (
+    *CONTAINERS,
     SecretPattern(
         "private key",
         ("PRIVATE KEY",),
-        re.compile(
+        Form(
             r"(?P<it>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\\\s]*))",
             re.DOTALL,
@@ -192,27 +149,36 @@ PATTERNS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "credentials in a URL",
         ("://",),
-        re.compile(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{1,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
-        plausible=_no_stand_in_by_hand,
+        Form(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{0,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
+        plausible=is_chosen,
     ),
     SecretPattern(
-        "key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed
+        "key", ("sk-",), Form(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=is_random_key
+    ),
+    SecretPattern(
+        "key",  # too specific for chance, so that anything may precede it
+        ("sk-proj-", "sk-ant-", "sk-admin-", "sk-svcacct-", "sk-or-v1-"),
+        Form(r"(?P<it>sk-(?:proj|ant|admin|svcacct|or-v1)-[A-Za-z0-9_-]{30,})"),
+        strong=True,
+        plausible=is_random_key,
+        dense=True,
     ),
     *(
         SecretPattern(
             kind,
             (hint,),
-            re.compile(_START + f"(?P<it>{pattern})"),
+            Form(_START + f"(?P<it>{pattern})"),
             strong=True,
-            plausible=_random,
-            core=re.compile(pattern),
+            plausible=is_key,
+            core=Form(pattern),
+            dense=True,
         )
         for kind, hint, pattern in VENDORS
     ),
     SecretPattern(
         "masked key",  # providers show the beginning and the end of a wrong key
         ("api key", "api_key", "sk-"),
-        re.compile(
+        Form(
             r"(?:api[ _-]?key[^\"*]{0,60}?|(?<![\w-])(?=sk-))(?<![\w-])(?P<it>[\w-]{2,24}\*{2,}[\w-]{1,8})",
             re.IGNORECASE,
         ),
@@ -220,30 +186,45 @@ PATTERNS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "token",
         ("bearer ",),
-        re.compile(r"\bbearer\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
-        plausible=_mixed_or_long,
+        Form(r"\bbearer\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
+        plausible=is_long,
     ),
     SecretPattern(
         "credentials",
         ("basic ",),
-        re.compile(r"authorization[\"'\\\s:=]{1,12}basic\s+(?P<it>[A-Za-z0-9+/_-]{6,}={0,2})", re.IGNORECASE),
+        Form(r"authorization[\"'\\\s:=]{1,12}basic\s+(?P<it>[A-Za-z0-9+/_-]{6,}={0,2})", re.IGNORECASE),
     ),
     SecretPattern(
         "named secret",
-        _NAMED,
-        re.compile(
-            rf"{_QUOTE}{_NAME}{_QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
+        NAMED,
+        Form(
+            rf"{QUOTE}{_WORDS}{QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
             r"(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})",
             re.IGNORECASE,
         ),
-        plausible=_no_stand_in_by_hand,
+        plausible=is_chosen,
         named=True,
         begins=1,
+        member=True,
+    ),
+    SecretPattern(
+        "named secret",  # with escapes in the value; nested JSON is searched after it is unescaped
+        NAMED,
+        Form(
+            rf"\"{_WORDS}\"\s*:\s*\"(?:(?:bearer|basic|token)\s+)?"
+            r"(?P<it>(?=[^\"\\\n]*\\)(?:[^\"\\\n]|\\[\"\\/bfnrtu]){6,2000})\"",
+            re.IGNORECASE,
+        ),
+        plausible=is_chosen,
+        named=True,
+        begins=1,
+        member=True,
+        core=Form(r"\\"),
     ),
     SecretPattern(
         "named secret",  # in code, configurations and headers within a text
-        _NAMED,
-        re.compile(
+        NAMED,
+        Form(
             rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}{_ASSIGNMENT}"
             r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-][A-Za-z0-9_+/.~!@#$%^=:|-]{15,})",
             re.IGNORECASE,
@@ -255,108 +236,128 @@ PATTERNS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "named secret",  # lines of a configuration or of headers
         ("key", "passw", "cookie"),
-        re.compile(
+        Form(
             r"(?<![A-Za-z0-9_.$-])(?:(?:x-)?api[-_]key|(?:ocp-apim-)?subscription-key|password|passwd"
             r"|cookie:[ \t]{0,4}[\w.-]{1,40}(?==)|(?:aws_)?secret_access_key)[ \t]{0,4}[:=][ \t]{0,4}"
             r"(?P<it>[A-Za-z0-9_+/.~-]{12,}={0,2})",
             re.IGNORECASE,
         ),
-        plausible=_mixed,
+        plausible=is_mixed,
     ),
     SecretPattern(
         "credentials",
         ("-u ", "--user "),
-        re.compile(r"\bcurl\b[^\n]{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"'\\]{1,80}:(?P<it>[^\s\"'\\]{8,})"),
-        plausible=_mixed,
+        Form(r"\bcurl\b[^\n]{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"'\\]{1,80}:(?P<it>[^\s\"'\\]{8,})"),
+        plausible=is_mixed,
     ),
     SecretPattern(
         "named secret",  # a form field (RFC 7578)
         ("form-data",),
-        re.compile(
+        Form(
             rf"form-data;[ \t]*name=\"?{_NAME}\"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n(?P<it>[^\r\n]{{6,}})",
             re.IGNORECASE,
         ),
-        plausible=_no_stand_in_by_hand,
+        plausible=is_chosen,
         named=True,
     ),
     SecretPattern(
         "named secret",
         ("KEY", "TOKEN", "SECRET", "PASSW"),
-        re.compile(
+        Form(
             r"\b[A-Z0-9_]*(?:API_KEY|SECRET|ACCESS_KEY|TOKEN|PASSWORD|PASSWD)[ \t]?=[ \t]?[\"'\\]*"
             r"(?P<it>[A-Za-z0-9_+/=.-]{16,})"
         ),
-        plausible=_mixed,
+        plausible=is_mixed,
     ),
     SecretPattern(
         "named secret",  # Azure's connection strings
         ("AccountKey=", "SharedAccessKey="),
-        re.compile(r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/]{40,}={0,2})"),
+        Form(r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/]{40,}={0,2})"),
     ),
     SecretPattern(
         "key in a URL",
-        tuple(f"{name}=" for name in ("key", "token", "secret", "sig", "signature", "password", "credential", "keyid")),
-        re.compile(rf"[?&;#](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
-        plausible=_mixed,
+        tuple(
+            f"{name}="
+            for name in (
+                "key",
+                "token",
+                "secret",
+                "sig",
+                "signature",
+                "password",
+                "credential",
+                "keyid",
+                "pass",
+                "appid",
+            )
+        ),
+        Form(rf"[?&;#](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
+        plausible=is_mixed,
     ),
     SecretPattern(
         "key in a URL",
-        tuple(f"{word}=" for word in _NAMED),
-        re.compile(rf"[?&;#]{_NAME}=(?P<it>[^&\s\"'<>\\#;)\]]{{16,}})", re.IGNORECASE),
+        tuple(f"{word}=" for word in ALL_NAMED),
+        Form(rf"[?&;#]{_NAME}=(?P<it>[^&\s\"'<>\\#;)\]]{{16,}})", re.IGNORECASE),
         plausible=names.is_random,
         named=True,
     ),
     SecretPattern(
-        "organisation id", ("org-", "org_"), re.compile(_START + r"(?P<it>org[-_][A-Za-z0-9]{16,})"), plausible=_mixed
+        "organisation id", ("org-", "org_"), Form(_START + r"(?P<it>org[-_][A-Za-z0-9]{16,})"), plausible=is_mixed
     ),
-    SecretPattern("project id", ("proj_",), re.compile(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=_mixed),
-    SecretPattern("request id", ("req_",), re.compile(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=_mixed),
+    SecretPattern("project id", ("proj_",), Form(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=is_mixed),
+    SecretPattern("request id", ("req_",), Form(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=is_mixed),
     SecretPattern(
         "user id",
         ("user-", "user_"),
-        re.compile(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
-        plausible=_mixed,
-        core=re.compile(r"user[-_][A-Za-z0-9]{20}"),
+        Form(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
+        plausible=is_mixed,
+        core=Form(r"user[-_][A-Za-z0-9]{20}"),
     ),
     SecretPattern(
         "account id",
         ("acct_", "wrkspc_"),
-        re.compile(_START + r"(?P<it>(?:acct|wrkspc)_[A-Za-z0-9]{12,})"),
-        plausible=_mixed,
+        Form(_START + r"(?P<it>(?:acct|wrkspc)_[A-Za-z0-9]{12,})"),
+        plausible=is_mixed,
     ),
     SecretPattern(
         "account id",
         _ACCOUNTS,
-        re.compile(
-            rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE
-        ),
+        Form(rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE),
         core=_UUID,
     ),
     SecretPattern(
         "account id",  # AWS and Google use twelve-digit account and project numbers
         ("account", "project", "arn:aws"),
-        re.compile(
+        Form(
             r"(?:(?:account|project)s?(?:[ _-]?(?:id|number))?[ /:=(]{1,3}[\"'`\\]*"
             r"|\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:)(?P<it>[0-9]{12})(?![0-9A-Za-z])",
             re.IGNORECASE,
         ),
-        core=re.compile("[0-9]{12}(?![0-9A-Za-z])"),
+        core=Form("[0-9]{12}(?![0-9A-Za-z])"),
     ),
     SecretPattern(
         "account id",
         ("request", "organization", "org", "project", "workspace", "team", "account", "user", "cf-ray", "api_key_id"),
-        re.compile(rf"{_QUOTE}(?:{_ID_NAMES}){_QUOTE}\s*:\s*{_QUOTE}(?P<it>[^\"\\\s]{{8,}})", re.IGNORECASE),
-        plausible=_id_like,
+        Form(rf"{QUOTE}(?:{_ID_NAMES}){QUOTE}\s*:\s*{QUOTE}(?P<it>[^\"\\\s]{{8,}})", re.IGNORECASE),
+        plausible=is_id,
+        member=True,
     ),
     SecretPattern(
         "e-mail address",
         ("@",),
-        re.compile(
+        Form(
             r"(?<![A-Za-z0-9._%+-])(?P<it>[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63})(?![A-Za-z0-9])"
         ),
-        plausible=_somebodys,
+        plausible=is_personal,
     ),
 )
 
-_ALL = tuple((form, bool(form.pattern.flags & re.IGNORECASE)) for form in PATTERNS)
-_STRONG = tuple((form, folded) for form, folded in _ALL if form.strong)
+#: Forms of one word with their hints, and the others: those with equal hints share one search.
+_DENSE = [(hint, form) for form in PATTERNS if form.dense for hint in form.hints]
+_STRONG = [form for form in PATTERNS if form.strong and not form.dense]
+_GROUPS: dict[tuple[tuple[str, ...], bool], list[SecretPattern]] = {}
+for _form in PATTERNS:
+    if not _form.dense:
+        _folded = _form.pattern is None or bool(_form.pattern.flags & re.IGNORECASE)
+        _GROUPS.setdefault((_form.hints, _folded), []).append(_form)
+_OTHERS = [(hints, folded, forms) for (hints, folded), forms in _GROUPS.items()]

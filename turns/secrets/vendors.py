@@ -1,8 +1,7 @@
 """Vendor keys with an unmistakable prefix: (kind, a hint that each match contains, pattern).
 
 Sources: the vendors' documentation, and for keys outside of language models the forms that gitleaks lists
-(https://github.com/gitleaks/gitleaks, MIT). To add a vendor, add a row. The scanner has an independent table,
-`scanner/vendors.toml`.
+(https://github.com/gitleaks/gitleaks, MIT). To add a vendor, add a row.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
     ("LangSmith key", "lsv2_", r"lsv2_[a-z]{2}_[a-f0-9]{32}(?:_[a-f0-9]{8,})?"),
     ("AWS key id", "A", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
-    ("GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
+    ("GitHub token", "gh", r"ghs_[A-Za-z0-9_.-]{36,}|gh[pour]_[A-Za-z0-9]{36,}"),
     ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{50,}"),
     ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
     ("Slack token", "xox", r"xox[abposre]-[A-Za-z0-9-]{20,}"),
@@ -44,6 +43,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Telegram token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
     ("Discord token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_.-])"),
     ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("encrypted web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{8,}){3}"),
     ("JSON web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     # Language models and related services.
     ("Google key", "AQ.", r"AQ\.[A-Za-z0-9_-]{30,}"),
@@ -64,6 +64,10 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("LangSmith key", "ls__", r"ls__[a-f0-9]{32}"),
     ("PostHog key", "phx_", r"phx_[A-Za-z0-9]{40,}"),
     ("Weights & Biases key", "wandb_v1_", r"wandb_v1_[A-Za-z0-9_-]{40,}"),
+    ("Azure OpenAI key", "JQQJ99", r"[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{16,34}(?![A-Za-z0-9])"),
+    ("You.com key", "ydc-sk-", r"ydc-sk-[A-Za-z0-9_-]{16,}"),
+    ("Google refresh token", "1//0", r"1//0[A-Za-z0-9_-]{30,}"),
+    ("Mailchimp key", "-us", r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
     # Clouds and their services.
     ("AWS key id", "A3T", r"A3T[A-Z0-9][A-Z2-7]{16}(?![A-Za-z0-9])"),
     ("Azure client secret", "Q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])"),
@@ -71,6 +75,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Tencent key id", "AKID", r"AKID[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
     ("Yandex key", "AQVN", r"AQVN[A-Za-z0-9_-]{35,38}(?![A-Za-z0-9_-])"),
     ("Yandex token", "t1.", r"t1\.[A-Za-z0-9_-]{20,}={0,2}\.[A-Za-z0-9_-]{86}={0,2}"),
+    ("Cloudflare token", "cf", r"cf(?:ut|at|k)_[A-Za-z0-9_-]{36,}"),
     ("Cloudflare key", "v1.0-", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}"),
     ("ClickHouse key", "4b1d", r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
     ("PlanetScale key", "pscale_", r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,64}"),

@@ -1,8 +1,9 @@
 """The scanner: refuses cassettes that still contain a secret.
 
-It shares neither code nor patterns with the scrubber, so a mistake in one is not hidden by the other. It decodes a
-cassette independently (JSON, reassembled events, protobuf fields, decompressed data), runs detect-secrets and some
-custom detectors on the result, and searches everything for the values of the environment's keys.
+Both read what a secret is in `toolparity.turns.secrets`, so that the scrubber replaces what the scanner would refuse.
+They decode a cassette with separate code, so that the scanner refuses a secret that the scrubber did not reach. The
+scanner decodes JSON, reassembled events, protobuf fields and compressed data, and searches everything for the
+environment's keys. What only looks like a secret needs an entry in the allow-list (`allowed`), which the refusal names.
 
     leaks = scan(cassette)           # a list, empty if nothing was found
     refuse(cassette, where=path)     # raises SecretsLeft if anything was found
@@ -13,14 +14,14 @@ custom detectors on the result, and searches everything for the values of the en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolparity.cassettes.errors import SecretsLeft
 
 from .scan import SecretLeak, scan, secrets_in
 
-__all__ = ["SecretLeak", "refuse", "scan", "secrets_in"]
+__all__ = ["SecretLeak", "next_step", "refuse", "scan", "secrets_in"]
 
 _SHOWN = 5
 
@@ -36,4 +37,17 @@ def refuse(
     leaks = scan(cassette, environ, found_before=found_before)
     if leaks:
         more = f", and {len(leaks) - _SHOWN} more" if len(leaks) > _SHOWN else ""
-        raise SecretsLeft("; ".join(str(leak) for leak in leaks[:_SHOWN]) + more, leaks=tuple(leaks), where=where)
+        raise SecretsLeft(
+            "; ".join(str(leak) for leak in leaks[:_SHOWN]) + more,
+            leaks=tuple(leaks),
+            where=where,
+            hint=next_step(leaks),
+        )
+
+
+def next_step(leaks: Sequence[SecretLeak]) -> str:
+    """Return what to do about leaks: entries of the allow-list for those that are not secrets."""
+    entries = ", ".join(f'"{leak.entry}" = "reason"' for leak in leaks[:_SHOWN])
+    return (
+        f"nothing was written; scrub the data, or allow what is not a secret: [tool.toolparity.allow-secrets] {entries}"
+    )

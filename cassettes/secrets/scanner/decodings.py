@@ -64,12 +64,16 @@ _FREE = frozenset({"input", "args", "arguments", "parameters"})
 
 
 class Reading(NamedTuple):
-    """One decoded text: its location, its member name, and whether it is encrypted or binary (``opaque``)."""
+    """One decoded text: its location, its member name, and whether it is encrypted or binary (``opaque``).
+
+    ``document``: JSON as a whole, which shows what is beside a value.
+    """
 
     path: str
     name: str
     text: str
     opaque: bool = False
+    document: bool = False
 
 
 class TooMuch(Exception):
@@ -112,6 +116,7 @@ class ValueReader:
             yield Reading(path, name, text, opaque)
             return
         if isinstance(value, dict | list | str):
+            yield _document(value, path, opaque)
             yield from self.value(
                 value, path, name, depth + 1, opaque, free=bool(path) and not path.endswith("<unpacked>")
             )
@@ -178,6 +183,7 @@ class ValueReader:
 
     def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Reading]:
         for number, event in enumerate(events):
+            yield _document(event, path)
             yield from self.value(event, f"{path}event {number}: ", "", depth + 1)
         rest = "\n".join(line for line in _LINE_END.split(text) if _json(line.partition(":")[2]) is None)
         yield Reading(f"{path}<between events>", "", rest)
@@ -284,6 +290,10 @@ def _is_sealed(name: str, value: Any) -> bool:
     if name not in OPAQUE or not isinstance(value, str) or _SEALED.fullmatch(value) is None:
         return False
     return not _KEY.fullmatch(value) and not _KEY_INSIDE.search(value)
+
+
+def _document(value: Any, path: str, opaque: bool = False) -> Reading:
+    return Reading(path, "", json.dumps(value, ensure_ascii=False), opaque, document=True)
 
 
 def _is_recorded(message: Any) -> bool:

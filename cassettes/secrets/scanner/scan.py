@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources.bodies import unpacked
+from toolparity.turns.secrets import ACCOUNTS, patterns
 
-from . import detectors
+from .. import addresses, allowed
+from .. import headers as header_rules
+from ..allowed import AllowList
 from .decodings import Reading, TooMuch, ValueReader
 from .environment_keys import own_keys, parts_of
 from .proto import is_readable
-
-#: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
-_HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
-_NO_SECRETS = ("ratelimit", "oauth-scopes", "www-authenticate", "authenticate-info")
 
 _SCHEMES = ("bearer", "basic", "token", "apikey", "digest")
 
@@ -32,7 +33,8 @@ class SecretLeak:
     """Something that looks like a secret, and its location, but not the secret itself.
 
     ``interaction`` counts from 1; 0 means outside the interactions. ``part``: "request.body", "response.headers", ….
-    ``path``: leads to the value inside the part. ``excerpt``: the secret's beginning and its length.
+    ``path``: leads to the value inside the part. ``excerpt``: the secret's beginning and its length. ``entry``: the
+    entry of the allow-list for this value. ``also``: the other places of the value.
     """
 
     kind: str
@@ -40,11 +42,18 @@ class SecretLeak:
     part: str
     path: str
     excerpt: str
+    entry: str = ""
+    also: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        place = f"interaction {self.interaction}, {self.part}" if self.interaction else self.part
         inside = f" at {self.path}" if self.path else ""
-        return f"{self.kind} in {place}{inside}: {self.excerpt}"
+        more = f", and {len(self.also) - 2} more" if len(self.also) > 2 else ""
+        also = f"; also in {'; '.join(self.also[:2])}{more}" if self.also else ""
+        return f"{self.kind} in {_place(self.interaction, self.part)}{inside}: {self.excerpt}{also}"
+
+
+def _place(interaction: int, part: str) -> str:
+    return f"interaction {interaction}, {part}" if interaction else part
 
 
 def _masked(secret: str) -> str:
@@ -54,24 +63,44 @@ def _masked(secret: str) -> str:
 
 
 def scan(
-    cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None, *, found_before: frozenset[str] = frozenset()
+    cassette: Mapping[str, Any],
+    environ: Mapping[str, str] | None = None,
+    *,
+    found_before: frozenset[str] = frozenset(),
+    allow: AllowList | None = None,
 ) -> list[SecretLeak]:
-    """Return everything in a cassette that looks like a secret, one leak per secret and part.
+    """Return everything in a cassette that looks like a secret, one leak per value.
 
     ``cassette``: vcrpy's ``{"requests", "responses", …}``, or the form in a file (``interactions``). ``environ``: the
     environment with the own keys; by default the process's. ``found_before``: the result of `secrets_in` for the same
-    traffic before scrubbing; no part of it may remain.
+    traffic before scrubbing; no part of it may remain. ``allow``: by default the allow-list of the project.
     """
     keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
     keys["rest of a secret"] = parts_of(found_before)
-    found: dict[tuple[int, str, str, str], str] = {}
+    allow = allowed.of_project() if allow is None else allow
+    found: dict[str, dict[tuple[int, str], tuple[str, str]]] = {}
     for number, part, (kind, path, secret) in _all(cassette, keys):
-        found.setdefault((number, part, kind, secret), path)
-    secrets = sorted({secret for _, _, kind, secret in found if kind not in _NOT_RANDOM}, key=len, reverse=True)
-    return [
-        SecretLeak(kind, number, _without(part, secrets), _without(path, secrets), _masked(secret))
-        for (number, part, kind, secret), path in found.items()
+        if not allow.allows(secret, by_pattern=kind not in keys):
+            found.setdefault(secret, {}).setdefault((number, part), (kind, path))
+    whole = {
+        place: [secret for secret in found if place in found[secret]] for places in found.values() for place in places
+    }
+    leaks = [
+        (secret, places)
+        for secret, places in found.items()
+        if not all(any(secret != other and secret in other for other in whole[place]) for place in places)
     ]
+    secrets = [secret for secret, places in leaks if next(iter(places.values()))[0] not in _NOT_RANDOM]
+    secrets.sort(key=len, reverse=True)
+    return [_leak(secret, places, secrets) for secret, places in leaks]
+
+
+def _leak(secret: str, places: dict[tuple[int, str], tuple[str, str]], secrets: list[str]) -> SecretLeak:
+    (number, part), (kind, path) = min(places.items(), key=lambda place: place[1][0] != "header")
+    excerpt = secret.partition("\0")[0] if kind == "unreadable" else _masked(secret)
+    entry = allowed.entry_of(secret)
+    also = tuple(_place(*place) for place in places if place != (number, part))
+    return SecretLeak(kind, number, _without(part, secrets), _without(path, secrets), excerpt, entry, also)
 
 
 def _without(place: str, secrets: list[str]) -> str:
@@ -130,30 +159,30 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
     if part in _HEADER_PARTS and isinstance(content, Mapping):
         yield from _headers(content)
     if part in ("uri", "url") and isinstance(content, str):
-        yield from (("credentials in a URL", "", secret) for _, secret in detectors.in_address(content))
+        for start, end in addresses.credentials(content):
+            if not _is_scrubbed(unquote(content[start:end])):
+                yield "credentials in a URL", "", unquote(content[start:end])
     if part == "body":
         headers = parts.get("headers")
         content, problem = _body(content, headers if isinstance(headers, Mapping) else {})
         if not problem and isinstance(content, bytes) and not is_readable(content):
             problem = "neither UTF-8 nor a known binary format"
         if problem:
-            yield "unreadable", "", problem
+            yield "unreadable", "", f"{problem}\0{content!r}"
     yield from _look(_values(content), keys)
 
 
 def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
     for name, value in headers.items():
         lowered = str(name).lower()
-        if not any(part in lowered for part in _HEADERS) or any(part in lowered for part in _NO_SECRETS):
+        if not header_rules.is_replaced(lowered):
             continue
         for text in value if isinstance(value, list | tuple) else [value]:
             plain = text.decode("latin-1") if isinstance(text, bytes) else str(text)
             scheme, _, rest = plain.partition(" ")
-            credential = rest if scheme.lower() in _SCHEMES else plain
-            if lowered in ("cookie", "set-cookie") and detectors.has_only_short_cookies(plain):
-                continue
-            if not (detectors.is_masked(plain.split(" ", 1)[-1]) or detectors.is_masked_by_hand(credential)):
-                yield "header", lowered, plain
+            credential = rest if scheme.lower() in _SCHEMES and rest else plain
+            if credential and not (_is_scrubbed(credential) or header_rules.is_masked(credential, lowered)):
+                yield "header", lowered, credential
 
 
 def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
@@ -180,6 +209,7 @@ def _values(value: Any) -> Iterator[Reading]:
         yield from reader.text(value)
         yield Reading("", "", value, opaque=True)
     elif isinstance(value, Mapping):
+        yield Reading("", "", json.dumps(value, ensure_ascii=False, default=str), document=True)
         for name, member in value.items():
             yield Reading("", "", str(name))
             yield from (
@@ -196,14 +226,12 @@ def _values(value: Any) -> Iterator[Reading]:
 
 def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
     texts: list[Reading] = []
+    documents: list[Reading] = []
     try:
         for read in readings:
-            texts.append(read)
-            # A placeholder may decode from base64 to opaque bytes, which are not the member's value.
-            if not read.opaque:
-                yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
+            (documents if read.document else texts).append(read)
     except TooMuch:
-        yield "unreadable", "", "it decompresses to too much data"
+        yield "unreadable", "", f"it decompresses to too much data\0{len(texts)}"
     everything = _ConcatenatedTexts(texts)
     unbroken = "".join(everything.text.split())  # also find a key that is broken by line ends or blanks
     for kind, spellings in keys.items():
@@ -213,8 +241,20 @@ def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterato
                 yield kind, everything.path_at(at), spelling
                 break
     plain = _ConcatenatedTexts([read for read in texts if not read.opaque])
-    for kind, secret in detectors.in_text(plain.text):
-        yield kind, plain.path_at(plain.text.find(secret)), secret
+    for text, member in ((plain.text, None), *((read.text, True) for read in documents)):
+        for form in patterns.patterns_in(text, member=member):
+            for found in patterns.matches(form, text):
+                if not _is_scrubbed(found.secret):
+                    kind = "account or request id" if form.kind in _IDS else form.kind
+                    yield kind, plain.path_at(plain.text.find(found.secret)), found.secret
+
+
+def _is_scrubbed(secret: str) -> bool:
+    """Return whether a value is a placeholder, also with characters around it."""
+    return "".join(filter(str.isalnum, secret)).startswith("REDA") or "REDACTED" in secret
+
+
+_IDS = ACCOUNTS - {"e-mail address"}
 
 
 class _ConcatenatedTexts:
