@@ -1,4 +1,4 @@
-"""Decoding and re-encoding of compressed or base64 data: gzip, deflate, base64."""
+"""Decoding and re-encoding of compressed or base64 data: gzip, deflate, zstd, base64."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import re
 import zlib
 from collections.abc import Callable
 
+from ..errors import UnreadableSource
+from ..sources.bodies import unpacked
+from ..sources.decompression import ZSTD, imported
+
 #: Limit in bytes on decompressed data. Larger data may be a decompression bomb; the scanner refuses it.
 MAX_UNPACKED = 64 << 20
 
 #: Shorter runs decode to fewer bytes than any secret pattern needs.
 BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+
+_ZSTD_MARK = b"\x28\xb5\x2f\xfd"
 
 
 def from_base64(run: str) -> bytes | None:
@@ -39,16 +45,20 @@ def _is_urlsafe(text: str) -> bool:
 
 
 def repacked(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Apply ``change`` to the content of gzip or zlib data; return other data unchanged.
+    """Apply ``change`` to the content of gzip, zlib or zstd data; return other data unchanged.
 
     The result has the same length if possible, which is only the case for gzip.
     """
+    content: bytes | None
     if data[:2] == b"\x1f\x8b":
         content = _inflated(data, 31)
         pack = _gzipped
     elif data[:1] == b"\x78" and len(data) > 2 and int.from_bytes(data[:2], "big") % 31 == 0:
         content = _inflated(data, 15)
         pack = _zlibbed
+    elif data.startswith(_ZSTD_MARK):
+        content = _of_zstd(data)
+        pack = _zstd
     else:
         return data
     if content is None:
@@ -58,8 +68,8 @@ def repacked(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def is_packed(data: bytes) -> bool:
-    """Return whether the bytes begin like gzip."""
-    return data[:2] == b"\x1f\x8b"
+    """Return whether the bytes begin like gzip or zstd."""
+    return data.startswith((b"\x1f\x8b", _ZSTD_MARK))
 
 
 def _inflated(data: bytes, wbits: int) -> bytes | None:
@@ -76,6 +86,18 @@ def _inflated(data: bytes, wbits: int) -> bytes | None:
         if data and wbits != 31:
             return None
     return content
+
+
+def _of_zstd(data: bytes) -> bytes | None:
+    try:
+        return unpacked(data, "zstd")
+    except UnreadableSource:  # damaged, or no module: the scanner refuses it
+        return None
+
+
+def _zstd(content: bytes, length: int) -> bytes:
+    module = next(found for name in ZSTD if (found := imported(name)) is not None)
+    return bytes(module.compress(content))
 
 
 def _gzipped(content: bytes, length: int) -> bytes:

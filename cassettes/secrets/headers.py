@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolparity.turns.secrets.forms import is_mask
-from toolparity.turns.secrets.names import is_credential_header
+from toolparity.turns.secrets.names import is_credential_header, is_random
 
 #: Exact names, in lower case.
 KEPT = frozenset(
@@ -128,6 +128,26 @@ def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset
             if text[:6].lower() == "basic ":
                 credentials.append(_password(credential))
     return [credential for credential in credentials if not is_masked(credential)]
+
+
+def unnamed_credentials(headers: Mapping[Any, Any]) -> list[str]:
+    """Return random values of a request's other headers: a gateway's key can have any name, and errors echo it."""
+    return [
+        value
+        for name, given in headers.items()
+        if not is_kept(str(name)) and not _NO_KEYS.match(str(name)) and not _TRACES.search(str(name))
+        for value in str(given[0] if isinstance(given, list) and given else given).split()
+        if len(value) >= _SHORTEST_UNNAMED and is_random(value)
+    ]
+
+
+_SHORTEST_UNNAMED = 20
+#: Headers with random values that are not keys: digests, ids, versions and the machine.
+_NO_KEYS = re.compile(
+    r"user-agent|host|x-stainless|x-amz-(?!security)|.*(?:digest|md5|sha256|etag|idempotency|range|match|boundary|date)|via$"
+    r"|x-(?:goog-api-client|client-|b3|datadog|sentry)|sentry-trace|baggage|referer|origin|accept|sec-|cache-",
+    re.IGNORECASE,
+)
 
 
 def _password(credential: str) -> str:

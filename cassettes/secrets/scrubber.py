@@ -191,6 +191,8 @@ class Scrubber:
 
     def _learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
         values = header_rules.credentials_in(headers, self._keep)
+        if self._drops:  # otherwise a harmless header would get another value
+            values += header_rules.unnamed_credentials(headers)
         for start, end in addresses.credentials(uri):
             text = unquote(uri[start:end])
             values.append(text.partition(":")[2] if uri[end : end + 1] == "@" else text)

@@ -7,6 +7,7 @@ from collections import Counter
 from toolparity.turns.secrets import patterns
 from toolparity.turns.secrets.forms import Match
 
+from ..sources.bodies import wide_encoding
 from . import compression, protowire
 from .allowed import AllowList
 from .grpc_bodies import carried
@@ -44,6 +45,9 @@ class TextScrubber:
         if compression.is_packed(data):
             return compression.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
         if _is_binary(data):
+            wide = wide_encoding(data)
+            if wide is not None:
+                return self.text(data.decode(wide), depth).encode(wide)
             unpacked = (
                 compression.repacked(data, lambda content: self.body(content, depth + 1)) if depth < _DEPTH else data
             )

@@ -136,6 +136,29 @@ def unpacked(body: bytes, encoding: str | None) -> bytes:
     return body
 
 
+def wide_encoding(data: bytes) -> str | None:
+    """Return the encoding of a text in UTF-16 or UTF-32, by its mark or its zero bytes; None for other data."""
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
+    if not encoding:
+        even, odd = data[:400:2].count(0), data[1:400:2].count(0)
+        if max(even, odd) * 5 < min(len(data), 400) or min(even, odd) * 5 > max(even, odd):
+            return None
+        encoding = "utf-16-le" if odd > even else "utf-16-be"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return encoding if "\0" not in text else None
+
+
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+
+
 def _is_text(body: bytes) -> bool:
     try:
         body[:4096].decode()

@@ -29,7 +29,7 @@ class _Zstd(RawIOBase):
     """Zstandard frames as a stream. Raises EOFError instead of the module's own error class."""
 
     def __init__(self, raw: Any) -> None:
-        module = next((found for name in ZSTD if (found := _imported(name)) is not None), None)
+        module = next((found for name in ZSTD if (found := imported(name)) is not None), None)
         if module is None:
             hint = f"pip install {ZSTD[-1]}, or unpack the file with zstd -d"
             raise UnreadableSource("the file is compressed with zstd", hint=hint)
@@ -47,7 +47,8 @@ class _Zstd(RawIOBase):
         return count
 
 
-def _imported(name: str) -> Any:
+def imported(name: str) -> Any:
+    """Return a module, or None if it is not installed."""
     try:
         return import_module(name)
     except ImportError:

@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.sources.bodies import unpacked, wide_encoding
+
 from .proto import fields_of, put_together
 
 _DEPTH = 5
@@ -89,12 +92,12 @@ class ValueReader:
     def raw(self, data: bytes, path: str = "", name: str = "", depth: int = 0) -> Iterator[Reading]:
         """Yield all decodings of bytes."""
         self._spend(len(data))
-        unpacked = self._unpacked(data)
-        if unpacked is not None and depth < _DEPTH:
-            yield from self.raw(unpacked, f"{path}<unpacked>", name, depth + 1)
+        content = self._unpacked(data)
+        if content is not None and depth < _DEPTH:
+            yield from self.raw(content, f"{path}<unpacked>", name, depth + 1)
             return
         try:
-            text = data.decode()
+            text = data.decode(wide_encoding(data) or "utf-8")
         except UnicodeDecodeError:
             text = ""
         if text:
@@ -218,9 +221,11 @@ class ValueReader:
         try:
             if data[:2] == b"\x1f\x8b":
                 return _limited(gzip.GzipFile(fileobj=io.BytesIO(data)).read(self._left + 1), self._left)
+            if data.startswith(b"\x28\xb5\x2f\xfd"):
+                return _limited(unpacked(data, "zstd"), self._left)
             if data[:1] == b"\x78" and len(data) > 8 and int.from_bytes(data[:2], "big") % 31 == 0:
                 return _limited(zlib.decompressobj().decompress(data, self._left + 1), self._left)
-        except (OSError, EOFError, zlib.error):
+        except (OSError, EOFError, zlib.error, UnreadableSource):
             return None
         return None
 

@@ -13,6 +13,9 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.sources.bodies import unpacked
+
 _DEPTH = 12
 _VARINT, _LENGTH_DELIMITED = 0, 2
 #: First bytes of known formats without other text.
@@ -100,6 +103,11 @@ def is_readable(data: bytes) -> bool:
 
 
 def _is_packed(data: bytes) -> bool:
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        try:
+            return bool(unpacked(data, "zstd"))
+        except UnreadableSource:
+            return False
     wbits = 31 if data[:2] == b"\x1f\x8b" else 15 if data[:1] == b"\x78" else 0
     try:
         return bool(wbits) and bool(zlib.decompressobj(wbits).decompress(data, 1 << 16))  # the reader checks the rest

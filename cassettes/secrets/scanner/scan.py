@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolparity.cassettes.errors import UnreadableSource
-from toolparity.cassettes.sources.bodies import unpacked
+from toolparity.cassettes.sources.bodies import unpacked, wide_encoding
 from toolparity.turns.secrets import ACCOUNTS, patterns
 
 from .. import addresses, allowed
@@ -165,7 +165,7 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
     if part == "body":
         headers = parts.get("headers")
         content, problem = _body(content, headers if isinstance(headers, Mapping) else {})
-        if not problem and isinstance(content, bytes) and not is_readable(content):
+        if not problem and isinstance(content, bytes) and not (wide_encoding(content) or is_readable(content)):
             problem = "neither UTF-8 nor a known binary format"
         if problem:
             yield "unreadable", "", f"{problem}\0{content!r}"

@@ -203,7 +203,7 @@ def test_the_common_prefix_of_keys_does_not_count_as_a_rest() -> None:
     assert scan(cassette(response=answer("keys begin with sk-ant-api03- there")), {}, found_before=before) == []
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp037"])
+@pytest.mark.parametrize("encoding", ["utf-32-le", "cp037"])
 def test_a_body_that_no_search_can_read_is_refused(encoding: str) -> None:
     body = answer(f"it is {fake('openai')}").decode().encode(encoding)
     assert "unreadable" in [leak.kind for leak in scan(cassette(response=body), {})]
