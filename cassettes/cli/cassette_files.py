@@ -16,7 +16,7 @@ from .. import interchange
 from ..errors import CassetteNotConverted, CassetteNotWritten
 from ..library import importer
 from ..library.writing import replace
-from ..maintenance import adopting, checking, files, scanning, scrubbing
+from ..maintenance import adopting, checking, files, scanning, scrubbing, secret_rules
 from ..workers import cores, in_order
 from . import cassette_files_report as report
 from . import console, exits, options
@@ -131,6 +131,30 @@ def scrub_command(
     else:
         console.show(report.scrubbed(results, written=in_place or into is not None))
     ctx.exit(exits.decide(ctx, exits.code(failed=pending, faults=faults, ran=len(results))))
+
+
+@click.command(name="secrets", epilog=_EPILOG)
+@click.option("--check-rules", is_flag=True, required=True, help="Try the scrubber with secrets of the rule sets.")
+@click.option("--count", type=click.IntRange(1, 100), default=2, show_default=True, help="Secrets for each rule.")
+@_json
+@click.pass_context
+def secrets_command(ctx: click.Context, *, check_rules: bool, count: int, as_data: bool) -> None:
+    """Try the scrubber with secrets of maintained rule sets. Exits with 1 if one stays without a known reason.
+
+    The rules of gitleaks and detect-secrets describe the forms of keys of many vendors. For each rule, secrets of its
+    form are drawn and put into the contexts of gitleaks' own tests, such as an assignment in a configuration.
+
+    \b
+    Example:
+      toolparity cassettes secrets --check-rules
+    """
+    tried = list(secret_rules.tried_rules(count))
+    if as_data:
+        click.echo(json_codec.encode(tried))
+    else:
+        console.show(report.tried_rules(tried, secret_rules.sources()))
+    unknown = any(rule.kept and rule.reason is None for rule in tried)
+    ctx.exit(exits.decide(ctx, exits.code(failed=unknown, ran=len(tried))))
 
 
 @click.command(name="check", epilog=_EPILOG)
@@ -265,4 +289,11 @@ def _absent(path: Path) -> None:
         raise _AlreadyExists("the file already exists", where=os.fspath(path), hint="replace it with --force")
 
 
-COMMANDS: tuple[click.Command, ...] = (scan_command, scrub_command, check_command, convert_command, adopt_command)
+COMMANDS: tuple[click.Command, ...] = (
+    scan_command,
+    scrub_command,
+    check_command,
+    secrets_command,
+    convert_command,
+    adopt_command,
+)

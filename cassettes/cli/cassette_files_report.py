@@ -12,6 +12,7 @@ from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone,
 from ..maintenance.checking import STEPS
 from ..maintenance.scanning import ScannedFile, level_of
 from ..maintenance.scrubbing import ScrubbedFile
+from ..maintenance.secret_rules import TriedRule
 from ..recorder.verify import VerifiedCassette
 from ..secrets import SecretLeak
 
@@ -62,6 +63,27 @@ def scanned_json(results: list[ScannedFile], level: str | None) -> list[dict[str
 def _leak(leak: SecretLeak) -> tuple[StyledText, str]:
     tone: Tone = "bad" if level_of(leak) == "credential" else "warning"
     return StyledText(leak.kind, tone), str(leak).removeprefix(f"{leak.kind} in ")
+
+
+# secrets
+
+
+def tried_rules(results: list[TriedRule], sources: dict[str, str]) -> list[Section]:
+    """The rules whose secrets stay somewhere, with the reason, then the total for each rule set."""
+    rows: list[list[Value]] = [
+        [rule.rule, ", ".join(rule.kept[:3]) + (", …" if len(rule.kept) > 3 else ""), rule.reason or "unknown"]
+        for rule in results
+        if rule.kept
+    ]
+    lines = []
+    for name, version in sources.items():
+        own = [rule for rule in results if rule.rule.startswith(f"{name}/")]
+        known, unknown = (
+            sum(bool(rule.kept) and (rule.reason is None) is open_ for rule in own) for open_ in (False, True)
+        )
+        text = f"{len(own) - known - unknown:,} of {len(own):,} rules pass, {known:,} have a reason, {unknown:,} fail"
+        lines.append((StyledText(f"{name} ({version})", "strong"), text))
+    return [Table("Secrets that stay", ["rule", "contexts", "reason"], rows, 3), Lines("", lines)]
 
 
 # scrub

@@ -64,6 +64,7 @@ def command() -> None:
       toolparity cassettes scan my-cassettes
       toolparity cassettes scrub my-cassettes --in-place
       toolparity cassettes check my-cassettes
+      toolparity cassettes secrets --check-rules
       toolparity cassettes convert my-cassettes --to har --into converted
       toolparity cassettes adopt my-cassettes --into library
     """

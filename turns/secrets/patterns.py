@@ -95,7 +95,7 @@ def _unescaped(raw: str) -> str:
 
 
 #: Words that can hold a key. The characters are those of the forms of vendors.
-_LONG_WORDS = re.compile(r"[A-Za-z0-9_.+/=~:@%-]{14,}").findall
+_LONG_WORDS = re.compile(r"[A-Za-z0-9_.+/=~:@%|-]{14,}").findall
 #: The rest of a key that line ends split: further lines of one random word.
 _WRAPPED = re.compile(
     r"(?:[ \t]*\\?\r?\n[ \t]*(?=[A-Za-z0-9_+/=.-]*[0-9])(?=[A-Za-z0-9_+/=.-]*[a-z])(?=[A-Za-z0-9_+/=.-]*[A-Z])"
@@ -166,7 +166,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
     *(
         SecretPattern(
             kind,
-            (hint,),
+            tuple(hint.split()),
             Form(_START + f"(?P<it>{pattern})"),
             strong=True,
             plausible=is_key,
