@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from . import names
-from .forms import Form, SecretPattern, is_chosen, is_chosen_and_mixed, is_mixed
+from .forms import Form, SecretPattern, is_chosen, is_chosen_and_mixed, is_mixed, is_pair
 from .name_places import NAMED, QUOTE, places
 
 #: Members with a name, and with the value that it names.
@@ -171,6 +171,36 @@ CONTAINERS: tuple[SecretPattern, ...] = (
         plausible=is_chosen_and_mixed,
         named=True,
         begins=0,
+    ),
+    SecretPattern(
+        "named secret",  # <password>…</password>, <key>password</key><string>…, | DB_PASSWORD | … |, ENV DB_PASSWORD …
+        NAMED,
+        Form(
+            r"(?P<name>[\w.-]{2,80})(?:(?<=[\w-])(?:>|</key>\s*<string>)|[ \t`*\"']{0,6}\|[ \t`*\"']{0,6}"
+            r"|(?<=(?-i:[A-Z]))[ \t]+(?=[^\s=]+\s*$))"
+            r"(?P<it>[^\s\"'`\\<>|&;(){}\[\],.:=/$-][^\s\"'`\\<>|&;(){}\[\],=]{5,})",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        plausible=is_chosen_and_mixed,
+        named=True,
+        begins=0,
+    ),
+    SecretPattern(
+        "named secret",  # in a sentence
+        ("password", "passcode", "api key", "api_key"),
+        Form(
+            r"\b(?:password|passcode|api[ _]key)(?: (?:for|of|to) [^\n\"'.:]{1,40}?)? (?:is|was)(?: now)?:? [\"'`]?"
+            r"(?P<it>[^\s\"'`\\<>|&;(){}\[\],.:=/$-][^\s\"'`\\<>|&;(){}\[\],=]{6,}[^\s\"'`\\<>|&;(){}\[\],=.:!?])",
+            re.IGNORECASE,
+        ),
+        plausible=is_chosen_and_mixed,
+    ),
+    SecretPattern(
+        "credentials",  # "auth": base64 of a name and a password, as in Docker's configuration
+        ("auth",),
+        Form(r"auth[\"'\\]*\s*[:=]\s*[\"'\\]*(?P<it>[A-Za-z0-9+/]{8,}={0,2})"),
+        plausible=is_pair,
+        member=True,
     ),
     SecretPattern(
         "named secret",  # a variable before a command: PGPASSWORD=… psql

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -88,8 +89,17 @@ def is_long(text: str) -> bool:
 
 def is_chosen(text: str) -> bool:
     """Return False for plain words and hand-written placeholders (``<token>``, ``${TOKEN}``, ``***``, ``xxxx``)."""
-    words = len(text) < 24 and _WORDS.fullmatch(text) is not None
+    words = len(text) < 24 and _WORDS.fullmatch(text) is not None and not is_pair(text)
     return not words and text[0] not in "<${[*" and len(set(text)) > 3 and " " not in text and not is_mask(text)
+
+
+def is_pair(text: str) -> bool:
+    """Return whether a text is base64 of ``name:password``."""
+    try:
+        pair = base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return b":" in pair[1:-1] and pair.isascii() and pair.decode("ascii").isprintable()
 
 
 def is_chosen_and_mixed(text: str) -> bool:

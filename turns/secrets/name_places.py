@@ -19,6 +19,8 @@ ALL_NAMED = NAMED + tuple(word for word in FOREIGN if not word.isascii())
 QUOTE = r"""\\*["']"""
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 _QUOTED = re.compile(r"([\"'])[\w.-]+(?: [\w.-]+)* $")
+#: A member whose value is a number or a constant, such as the tokens of a usage.
+_NO_TEXT = re.compile(r"[\w.-]*\\*[\"']\s*:\s*(?:-?[0-9]|true|false|null)")
 
 
 def _is_letter(char: str) -> bool:
@@ -31,17 +33,20 @@ def places(text: str) -> list[int]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters become longer
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    starts = set()
+    seen: set[int] = set()
+    starts: set[int] = set()
     for hint in NAMED if text.isascii() else ALL_NAMED:
-        at = lowered.find(hint)
-        while at >= 0:
+        at = -1
+        while (at := lowered.find(hint, at + 1)) >= 0:
             start = at
             while start > 0 and (text[start - 1] in _NAME_CHARS or _is_letter(text[start - 1])):
                 start -= 1
-            if start not in starts and text[start - 1 : start] == " ":  # "API key"
-                quoted = _QUOTED.search(text, max(start - 40, 0), start)
-                if quoted is not None:
-                    starts.add(quoted.end(1))
+            if start in seen:
+                continue
+            seen.add(start)
+            if _NO_TEXT.match(text, at):
+                continue
             starts.add(start)
-            at = lowered.find(hint, at + 1)
+            if text[start - 1 : start] == " " and (quoted := _QUOTED.search(text, max(start - 40, 0), start)):
+                starts.add(quoted.end(1))  # "API key"
     return sorted(starts)

@@ -142,6 +142,8 @@ def is_secret(name: str, value: str) -> bool:
         return False
     if said is Certainty.SURE:
         return True
+    if _words(name)[-1:] == ["pass"] and len(value) >= 8 and value.isascii():
+        return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if UUID.fullmatch(value):
         return _words(name)[-1:] != ["key"]
     return is_random(value)
@@ -155,8 +157,10 @@ def is_reference(value: str) -> bool:
 
 
 def is_phrase(name: str, value: str) -> bool:
-    """Return whether a value with blanks is a secret, because its name says that it is a phrase."""
+    """Return whether a value with blanks is a secret: the name says that it is a phrase, or has parameters."""
     words = _words(name)
+    if words[-1:] in (["cookie"], ["authorization"]):  # several parameters
+        return "=" in value and any(map(str.isdigit, value))
     return bool(words) and (words[-1] == "phrase" or words[-1] in _PHRASES) and 3 <= len(value.split()) <= 40
 
 

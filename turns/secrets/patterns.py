@@ -34,6 +34,8 @@ from .vendors import VENDORS
 
 def patterns_in(text: str, *, strong_only: bool = False, member: bool | None = None) -> list[SecretPattern]:
     """Return the forms with a hint in ``text``. Most texts contain none, so this costs a few substring searches."""
+    if len(text) < _SHORTEST:
+        return []
     dense = "\n".join(_LONG_WORDS(text))
     matching = [form for hint, form in _DENSE if hint in dense] if member is not True and dense else []
     if strong_only:
@@ -82,7 +84,7 @@ def _at_names(pattern: re.Pattern[str], form: SecretPattern, text: str, begins: 
     done = 0
     for start in places(text):
         match = pattern.match(text, start - begins) if start - begins >= done else None
-        if match is not None:
+        if match is not None and names.is_secret(match["name"], match["it"]):
             done = match.end()
             yield match
 
@@ -94,6 +96,8 @@ def _unescaped(raw: str) -> str:
         return raw
 
 
+#: Shorter texts hold no secret of any form.
+_SHORTEST = 8
 #: Words that can hold a key. The characters are those of the forms of vendors.
 _LONG_WORDS = re.compile(r"[A-Za-z0-9_.+/=~:@%|-]{14,}").findall
 #: The rest of a key that line ends split: further lines of one random word.

@@ -71,6 +71,16 @@ SHAPES = {
     'conn = connect(user="x", password="§")': _WORD,
     "DB_PASSWORD: §\nx: 1": _WORD,
     "password=§&grant_type=password": _WORD,
+    '{"auth": {"user": "bob", "pass": "§"}}': _WORD,
+    '{"Cookie": "theme=dark; §"}': "sessionid=" + letters(24),
+    '{"Authorization": "Digest username=bob, response=§"}': _HEX,
+    '{"Authorization": "Basic §"}': "Ym9iOmh1bnRlcg==",
+    '{"auths": {"reg.io": {"auth": "§"}}}': "Ym9iOmh1bnRlcg==",
+    "<password>§</password>": _WORD,
+    "<key>dbPassword</key>\n  <string>§</string>": _WORD,
+    "| DB_PASSWORD | `§` |": _WORD,
+    "FROM x\nENV DB_PASSWORD §\nRUN y": _WORD,
+    "the password for the wiki is §.": _WORD,
     "it is sk-ant-api03-§ there": letters(40) + "\n" + letters(50, seed=4),
 }
 
@@ -84,6 +94,7 @@ HARMLESS = [
     '{"nextToken": "' + letters(48) + '", "branch": "hf_dataset_2026_11_27_conversion"}',
     '{"name": "password", "type": "string", "default_value": "unset", "description": "The password of 12 letters"}',
     '{"tokens": {"prompt": "12", "model": "gpt-4o-mini-2024-07-18"}, "key1": "value1", "key2": "value2"}',
+    "The password is required and the API key was invalid. <token>gpt-4o-mini</token> | tokens | 1200k |",
     '{"properties": {"password": {"type": "string", "enum": ["string2", "null"]}}, "required": ["password", "user1"]}',
 ]
 
