@@ -110,7 +110,7 @@ def tried_rules(secrets: int = 1, *, step: int = 1) -> Iterator[TriedRule]:
 def is_kept(secret: str, context: str, word: str) -> bool:
     """Return whether a secret is still in a text after scrubbing."""
     name = re.sub(r"\W", "", word) or "service"
-    text = f"Use this:\n{context.replace('NAME', name).replace('SECRET', secret)}\nand go on."
+    text = f"Use this:\n{context.replace('NAME', name).replace('SECRET', secret)}\nand continue."
     return secret in Scrubber({}, allow=AllowList({})).text(text)
 
 
