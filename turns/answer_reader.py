@@ -82,6 +82,8 @@ class AnswerReader:
                         raise
                     self._failure = error
                     return
+                if self._stream.is_over and not isinstance(chunk, (Response, ResponseHeaders)):
+                    continue  # whatever follows the last event is not part of the answer
                 if events := self._feed(chunk):
                     deadline = None  # a keep-alive does not extend it
                     yield events

@@ -162,6 +162,16 @@ class Performer:
         self._starting.clear()
         return ids
 
+    def prevented_calls(self) -> list[inputs.CallSettled]:
+        """Prevent the calls that have not started, and return the results of those whose start may be recorded."""
+        state = self._state()
+        prevented = [state.rounds[-1].call(id) for id in self.prevent_starts()]
+        return [
+            inputs.CallSettled(call.id, unanswered(state.tool_call(call), NOT_STARTED), "skipped")
+            for call in prevented
+            if call is not None and call.status == "started"
+        ]
+
     async def _ask(self, ask: Ask) -> None:
         route, request = self._providers.current, self._providers.request(ask.request)
         if self._measured is None:
@@ -242,6 +252,7 @@ class Performer:
             await self._execute([finished.call], {finished.call.id: finished})
         finally:
             self.busy.discard(finished.call.id)
+            self._post()  # the turn may have to wait now
 
     async def _execute(self, calls: list[ToolCall], supplied: Mapping[str, FinishedCall] | None = None) -> None:
         state = self._state()

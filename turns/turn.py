@@ -120,8 +120,8 @@ class Turn:
         self._waits = False  # the last effect was a `Wait`
         self._supplied: set[str] = set()  # calls whose result is still queued for the machine
         self._pending: list[CallDecided | ResultSupplied] = []  # for the next run, while the turn does not run
-        #: What observers have not received of the group that is recorded.
-        self._missed: deque[tuple[Observer, Sequence[Step]]] = deque()
+        #: The reports that remain of the group whose recording failed or was interrupted.
+        self._missed: list[tuple[Sequence[Observer], Sequence[Step]]] = []
         self._made: list[tuple[Step, list[Effect]]] = []  # not recorded yet, each with the effects to start then
         self._events: list[TurnEvent] = []  # recorded, and not yielded yet
 
@@ -232,6 +232,7 @@ class Turn:
                     break
                 entries = await queue.get()
                 if self._performer.tasks.fault is not None:
+                    taken.extend(input for entry in entries for input in entry.inputs)
                     raise self._performer.tasks.fault
                 await self._process_all(entries, taken)
                 while await self._start_calls():
@@ -240,7 +241,8 @@ class Turn:
             fault = error
             # Record the results of calls, of which no other copy exists. The observer that failed may fail again.
             with suppress(Exception):
-                await self._record_rest((*taken, *queue.drained_inputs()), (CallSettled,))
+                rest = (*taken, *queue.drained_inputs(), *self._performer.prevented_calls())
+                await self._record_rest(rest, (CallSettled,))
             raise
         except (asyncio.CancelledError, GeneratorExit, *EXITS) as error:
             fault = error
@@ -332,7 +334,12 @@ class Turn:
         for entry in entries:
             entry.seq = self.state.seq
             for _ in entry.inputs:
-                await self._process(taken.popleft())
+                input = taken.popleft()
+                try:
+                    await self._process(input)
+                except BaseException:
+                    taken.appendleft(input)  # a result that was applied is invalid when it comes again
+                    raise
         return entries
 
     async def _process(self, input: Input) -> None:
@@ -430,21 +437,32 @@ class Turn:
     async def _record(self, made: Sequence[tuple[Step, list[Effect]]]) -> None:
         """Report steps to the observers. The consumer may then receive their events."""
         steps = [step for step, _ in made]
-        missed = self._missed = deque(
-            (observer, part) for observer in self._observers for part in parts(observer, steps)
-        )
-        while missed:
-            observer, part = missed.popleft()
-            try:
-                await observer.record_steps(part)
-            except GeneratorExit as error:  # raised from here, it would close the stream
-                raise RuntimeError(f"an observer raised {described(error)}") from error
-            except Exception:  # those that follow it receive only what it has recorded
-                self._missed = deque(each for each in missed if each[0] is observer)
-                raise
+        await self._report(self._observers, steps)
         events = [event for step in steps for event in step.events]
         log_step(events, self.state)
         self._events += events
+
+    async def _report(self, observers: Sequence[Observer], steps: Sequence[Step]) -> None:
+        """Report steps to observers. Each receives only what those before it have recorded.
+
+        If an observer fails, or the recording is interrupted, ``_missed`` has the reports that remain.
+        """
+        left = deque((number, part) for number, observer in enumerate(observers) for part in parts(observer, steps))
+        while left:
+            number, part = left.popleft()
+            try:
+                await observers[number].record_steps(part)
+            except BaseException as error:
+                if not isinstance(error, (Exception, GeneratorExit)):
+                    self._missed = [([observers[number]], part) for number, part in left]
+                    raise
+                after = sum(len(part) for other, part in left if other == number)
+                failed = len(steps) - after - len(part)
+                self._missed = [(observers[number + 1 :], steps[:failed])]
+                self._missed += [(observers[number:], [step]) for step in steps[failed + len(part) :]]
+                if isinstance(error, GeneratorExit):  # raised from here, it would close the stream
+                    raise RuntimeError(f"an observer raised {described(error)}") from error
+                raise
 
     async def _record_rest(self, inputs: Iterable[Input], kinds: tuple[type[Input], ...]) -> None:
         """Record the steps that were made, then those of inputs of these kinds, one by one, even if an observer fails.
@@ -459,9 +477,9 @@ class Turn:
                 await self._record([self._made.pop()])
 
         made, self._made = self._made, []
-        missed, self._missed = self._missed, deque()
+        missed, self._missed = self._missed, []
         try:
-            await each(lambda one: one[0].record_steps(one[1]), missed)
+            await each(lambda one: self._report(*one), missed)
             await each(lambda step: self._record([step]), made)
         finally:
             await each(record, [input for input in inputs if isinstance(input, kinds)])

@@ -17,6 +17,7 @@ from toolparity.turns import Executor, Tool, ToolFailed, Tools, Turn
 from toolparity.turns import events as turn_events
 from toolparity.turns.execution.exceptions import described, message
 from toolparity.turns.machine import state as states
+from toolparity.turns.machine.inputs import AnswerReceived, CallSettled
 from toolparity.turns.narration.acknowledge import ModelAcknowledger, acknowledge
 from toolparity.turns.narration.narrating_provider import NarratingProvider
 from toolparity.turns.narration.narrator import Narrator
@@ -25,7 +26,19 @@ from toolparity.turns.orchestration import ContextBuilder, Coordinator
 
 from . import playing
 from .executing import asked, raising, raising_later, ran, texts, tool
-from .playing import Counting, Emulated, Say, assert_legal, at_once, call, on_every_wire, only, play, script
+from .playing import (
+    Counting,
+    Emulated,
+    RecordingObserver,
+    Say,
+    assert_legal,
+    at_once,
+    call,
+    on_every_wire,
+    only,
+    play,
+    script,
+)
 
 TWO = script([call("look"), call("count")], [Say("Done.")])
 
@@ -389,6 +402,33 @@ def test_an_observer_that_raises_stops_the_turn_with_its_exception() -> None:
     observer.error = UnprintableError()
     with pytest.raises(UnprintableError):
         at_once(Turn(emulated(), observers=[observer]).run("Go."))
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("kind", [AnswerReceived, CallSettled])
+@pytest.mark.parametrize("make", [Turn, Coordinator])
+def test_a_failing_observer_loses_no_result_and_leaves_no_call_in_doubt(make: Any, kind: Any, nth: int) -> None:
+    """An observer before it has every result, and one after it only what it recorded."""
+
+    class Fails(RecordingObserver):
+        seen = 0
+
+        async def input(self, input: Any) -> None:
+            self.seen += isinstance(input, kind)
+            if isinstance(input, kind) and self.seen == nth:
+                raise OSError("the disk is full")
+
+    before, failing, after = RecordingObserver(), Fails(), RecordingObserver()
+    counting = Counting()
+    with pytest.raises(OSError, match="full"):
+        at_once(make(emulated(), counting.tools(), observers=[before, failing, after]).run("Go."))
+    calls = states.load(before.states[-1]).rounds[0].calls
+    begins = (kind, nth) != (AnswerReceived, 1)
+    assert len(counting.ran) == 2 * begins
+    assert {(one.status, one.outcome) for one in calls} <= (
+        {("done", "returned")} if begins else {("skipped", "skipped"), ("approved", None)}
+    )
+    assert after.events == failing.events
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=50))

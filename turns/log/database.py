@@ -174,7 +174,7 @@ class Database:
                     self._shared.tasks.clear()
                     raise LogFailed(_CLOSED) from None
                 self._flushing = True
-        await self._answer(task)
+        await self._answer(task, cancels=False)
 
     async def write_apart(self, job: Job, turn: str = "") -> None:
         """Run a job that begins something. It waits only for jobs of the same turn, and on SQLite for all.
@@ -227,11 +227,20 @@ class Database:
         finally:
             task.is_dropped = True
 
-    async def _answer(self, task: _Task) -> Any:
-        """Wait for a task as long as its caller's patience lasts. Cancellation does not stop the task."""
+    async def _answer(self, task: _Task, cancels: bool = True) -> Any:
+        """Wait for a task as long as its caller's patience lasts. Cancellation does not stop the task.
+
+        ``cancels``: whether it ends the wait, too. If not, the caller learns first whether the job is on disk.
+        """
         self._watch(task)
         try:
-            return await task.done
+            try:
+                return await (task.done if cancels else asyncio.shield(task.done))
+            except asyncio.CancelledError:
+                if not cancels and not task.done.cancelled():
+                    with suppress(*() if task.is_first else (LogFailed,)):  # else the job stays in the queue
+                        await task.done
+                raise
         finally:
             if task.timer is not None:
                 task.timer.cancel()

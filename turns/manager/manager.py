@@ -319,6 +319,7 @@ class TurnManager:
         try:
             await work(run)
         except Left:
+            error = TurnMisused("the manager is closed")
             _log.info("turn %s is left for another process", id)
         except asyncio.CancelledError:
             error = TurnMisused("the manager is closed")
