@@ -63,7 +63,11 @@ class StreamBase:
         """Process one item. Text outside of events, and data that is not a JSON object, become stream errors."""
         if isinstance(name, Mark):
             # Text between events is an error page, or an error object without framing (SSE-11).
-            self.fail(json_codec.decode_or_text(data), out)
+            value = json_codec.decode_or_text(data)
+            if isinstance(value, dict):
+                self.fail(value, out)
+            else:
+                self.fail_unless_over(value, out)
             return
         try:
             self.event(name, data, out)
@@ -80,9 +84,12 @@ class StreamBase:
         """Record the stream error of an event that is, or contains, something else than a JSON object."""
         text = data.decode("utf-8", "replace")[:500]
         self._context.find("undecodable-event", f"not a JSON object: {text}")
-        if self.is_over:
-            return
-        self.fail({"type": "undecodable_event", "message": text}, out)
+        self.fail_unless_over({"type": "undecodable_event", "message": text}, out)
+
+    def fail_unless_over(self, raw: Any, out: list[Event]) -> None:
+        """Record the stream error of data that belongs to no event. After the last event it changes nothing."""
+        if not self.is_over:
+            self.fail(raw, out)
 
     def report_repeated(self, event: str, has_call: bool) -> None:
         """Report a start or end event that repeats another one.

@@ -145,16 +145,21 @@ class EndsBadly(Emulated):
             yield chunk
         if self.end == "malformed":
             yield MALFORMED.get(self.wire, MALFORMED["openai.chat"])
+        elif self.end == "page":
+            yield {"xai.grpc": b""}.get(self.wire, b"<html>502 Bad Gateway</html>")
         elif self.end == "open":
             await asyncio.Event().wait()
         else:
             raise self.end
 
 
-@pytest.mark.parametrize("end", [EOFError("no last chunk"), ConnectionResetError(), "open", "malformed"], ids=repr)
+_BAD_ENDS = [EOFError("no last chunk"), ConnectionResetError(), "open", "malformed", "page"]
+
+
+@pytest.mark.parametrize("end", _BAD_ENDS, ids=repr)
 def test_a_whole_answer_counts_although_its_connection_ends_badly(end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_reader, "_AFTER_WHOLE", 0.1)
-    for wire in set(playing.WIRES) - ({"google.gemini"} if end == "malformed" else set()):  # its end has no event
+    for wire in set(playing.WIRES) - ({"google.gemini"} if end in ("malformed", "page") else set()):  # no last event
         turn = Turn(provider := EndsBadly(wire, script([Say("All done.")])), backoff=None)
         provider.end = end
         assert at_once(turn.run("Go.")).text == "All done.", wire
