@@ -25,7 +25,7 @@ from toolparity.normalizer.errors import UnserializableResult
 from toolparity.normalizer.model import ToolCall
 
 from ..machine.state import CallOutcome
-from ..secrets import scrubbed
+from ..secrets import scrubbed, without_credentials
 from .exceptions import described, message
 
 #: Default maximum characters of one result, more than any context takes.
@@ -74,11 +74,11 @@ def _without_credentials(result: ToolResult) -> ToolResult:
     """Return an error result without credentials, such as that of an MCP server. Any other result stays."""
     if not result.is_error:
         return result
-    parts: list[Part] = [
-        replace(part, text=scrubbed(part.text, accounts=False)) if isinstance(part, TextPart) else part
-        for part in result.parts
-    ]
-    return replace(result, parts=parts)
+    media = {n: part for n, part in enumerate(result.parts) if isinstance(part, MediaPart)}  # base64 is not text
+    texts = [replace(part, data=None) if isinstance(part, MediaPart) else part for part in result.parts]
+    clean = without_credentials(replace(result, parts=texts), accounts=False)
+    parts = [replace(part, data=media[n].data) if n in media else part for n, part in enumerate(clean.parts)]
+    return replace(result, parts=parts, extra=clean.extra)
 
 
 def limited(result: ToolResult, most: int) -> ToolResult:

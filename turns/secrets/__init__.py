@@ -10,12 +10,14 @@ import logging
 import os
 import re
 import traceback
+from collections.abc import Callable
 from typing import TypeVar
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Error, Response
 
-_T = TypeVar("_T", Error, Response)
+_T = TypeVar("_T")
+_E = TypeVar("_E", Error, Response)
 
 #: The message of an error in events.
 PROVIDER_FAILED = "the provider failed"
@@ -26,6 +28,10 @@ _STATUS = ", status "
 ACCOUNTS = frozenset(("e-mail address", "organisation id", "project id", "request id", "user id", "account id"))
 #: The shortest value of an environment variable that is searched for.
 _SHORTEST = 8
+#: A string in JSON.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+#: Characters that JSON may escape.
+_ESCAPED = re.compile(r'["\\\x00-\x1f]|[^\x00-\x7f]')
 
 
 def scrubbed(text: str, *, accounts: bool = True) -> str:
@@ -33,18 +39,48 @@ def scrubbed(text: str, *, accounts: bool = True) -> str:
 
     ``accounts``: replace e-mail addresses and ids of accounts, too. A model may need those in the error of a tool.
     """
+    return _scrubber(text, accounts)(text)
+
+
+def without_credentials(value: _T, *, accounts: bool = True) -> _T:
+    """Return a struct or JSON value with every string in it `scrubbed`, or the same object if that changes nothing.
+
+    Strings are decoded first, because the letter of an escape would belong to the word after it. Each keeps what
+    precedes it, because a name or a word before a value can mark it as a secret.
+    """
+    text = json_codec.text(value)
+    scrub, written, end, before = _scrubber(text, accounts), list[str](), 0, ""
+    for match in _STRING.finditer(text):
+        between, literal = text[end : match.start()], match[0]
+        own: str = json_codec.decode(literal)
+        lead = f'"{before}"{between}"' if between in (":", ",") else '"'
+        whole = scrub(f'{lead}{own}"')
+        clean = whole[len(lead) : -1] if whole.startswith(lead) else scrub(own)
+        written += between, literal if clean == own else json_codec.text(clean)
+        end, before = match.end(), own
+    changed = "".join(written) + text[end:]
+    return value if changed == text else json_codec.convert(json_codec.decode(changed), type(value))
+
+
+def _scrubber(whole: str, accounts: bool) -> Callable[[str], str]:
+    """Return a function that scrubs texts of which ``whole`` consists, as they are or in JSON."""
     from . import names, patterns  # many regular expressions, which only errors need
     from .placeholder import placeholder
 
-    for name, value in os.environ.items():
-        if len(value) >= _SHORTEST and value in text and names.is_secret(name, value):
-            text = text.replace(value, placeholder(value))
-    for form in patterns.patterns_in(text):
-        if not accounts and form.kind in ACCOUNTS:
-            continue
-        for match in reversed([*patterns.matches(form, text)]):  # a spelled placeholder can have another length
-            text = text[: match.start] + match.spelled + text[match.start + match.length :]
-    return text
+    long = ((name, value) for name, value in os.environ.items() if len(value) >= _SHORTEST)
+    within = ((name, value) for name, value in long if value in whole or _ESCAPED.search(value))
+    values = [value for name, value in within if names.is_secret(name, value)]
+    forms = [form for form in patterns.patterns_in(whole) if accounts or form.kind not in ACCOUNTS]
+
+    def scrub(text: str) -> str:
+        for value in values:
+            text = text.replace(value, placeholder(value)) if value in text else text
+        for form in forms:
+            for match in reversed([*patterns.matches(form, text)]):  # a spelled placeholder can have another length
+                text = text[: match.start] + match.spelled + text[match.start + match.length :]
+        return text
+
+    return scrub
 
 
 def public(error: Error) -> Error:
@@ -64,11 +100,9 @@ def kind_and_status(text: str) -> tuple[str, int | None]:
     return kind.partition(": ")[0], int(status) if status.isdigit() else None
 
 
-def storable(value: _T) -> _T:
+def storable(value: _E) -> _E:
     """Return an error, or a response with an error, as the turn log stores it."""
-    if isinstance(value, Response) and value.error is None:
-        return value
-    return json_codec.decoder(type(value))(scrubbed(json_codec.text(value)).encode())
+    return value if isinstance(value, Response) and value.error is None else without_credentials(value)
 
 
 def _scrub(record: logging.LogRecord) -> bool:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from tests.turns.telemetry.convention import Measured
 from tests.turns.test_faults import FAILURES, Failing
-from toolparity.normalizer.conversation import TextPart, ToolResult
+from toolparity.normalizer.conversation import JsonPart, OpaquePart, TextPart, ToolResult
 from toolparity.turns import Agent, NarratingProvider, Narrator, ToolFailed
 from toolparity.turns.errors import McpFailed
 from toolparity.turns.log import Log
@@ -22,14 +22,22 @@ from toolparity.turns.manager import TurnManager, turns_app
 PLANTED = """GET https://me:{0}@example.com/v1?key={0} failed
 Authorization: Bearer {0}
 x-api-key: {0}
-Incorrect API key provided: sk-{0}: {{"api_key": "{0}", "error": "HOME_TOKEN={0}"}}"""
+Incorrect API key provided: sk-{0}: {{"api_key": "{0}", "error": "HOME_TOKEN={0}"}}
+sk-{0}\tsk-{0}
+-----BEGIN PRIVATE KEY-----\n{0}\n-----END PRIVATE KEY-----"""
 
 
 def failing_tool(kind: Any, text: str) -> Any:
     def look() -> Any:
         if issubclass(kind, Exception):
             raise kind(text)
-        return kind("", [TextPart(text)], is_error=True)
+        parts = [
+            TextPart(text),
+            JsonPart({text: text}),
+            OpaquePart("alien", {"api_key": text}),
+            JsonPart(text, {"x": text}),
+        ]
+        return kind("", parts, is_error=True, extra={"y": [text]})
 
     return look
 
