@@ -22,6 +22,8 @@ from .errors import MissingExtra, UnknownWire
 from .model import Wire
 from .requests import read_request, write_request
 from .schemas import Adapted, adapt_tools, rules_of
+from .schemas.keywords import is_object, nodes, properties_of, types_of
+from .schemas.references import Resolver, references
 from .wires.parameters import differing, overlaid, parameters, schema_of
 from .wires.registry import spec
 
@@ -77,10 +79,10 @@ def output_format(
 @lru_cache(maxsize=256)
 def _format(text: str, wire: Wire, provider: str | None, model: str | None, tools: bool) -> OutputFormat | None:
     schema = json_codec.decode(text)
-    wrapped = False
     try:
-        found = _adapted(schema, wire, provider)
-        if found is not None and any(loss.code == "wrapped" for loss in found.losses):
+        wrapped = not _is_plain_object(schema)
+        found = _adapted(_in_object(schema) if wrapped else schema, wire, provider)
+        if found is not None and not wrapped and any(loss.code == "wrapped" for loss in found.losses):
             found, wrapped = _adapted(_in_object(schema), wire, provider), True
     except (UnknownWire, MissingExtra):  # no rules are known for the wire, or they cannot be applied
         return None
@@ -94,19 +96,42 @@ def _format(text: str, wire: Wire, provider: str | None, model: str | None, tool
     return OutputFormat(wire, provider, members, tool.parameters, spec(wire).output.unseen, found, wrapped)
 
 
-def _adapted(schema: dict[str, Any], wire: Wire, provider: str | None) -> Adapted | None:
-    """Return the schema as the provider accepts it. None if parts of the answer would be JSON text."""
+def _adapted(schema: dict[str, Any] | None, wire: Wire, provider: str | None) -> Adapted | None:
+    """Return the schema as the provider accepts it.
+
+    None if parts of the answer would be JSON text, or an object that may have any members would have none.
+    """
+    if schema is None:
+        return None
     for strict in (True, False) if spec(wire).output.lenient else (True,):
         adapted = adapt_tools([ToolDefinition(_NAME, None, schema, strict)], wire, provider or "")
         enforced = not strict or adapted.tools[0].strict or rules_of(wire, provider or "").strict_scope == "never"
-        if enforced and not any(loss.code == "json-text" for loss in adapted.losses):
+        codes = {loss.code for loss in adapted.losses}
+        if enforced and "json-text" not in codes and not ("closed" in codes and _has_empty_object(adapted)):
             return adapted
     return None
 
 
-def _in_object(schema: dict[str, Any]) -> dict[str, Any]:
-    inner = {name: value for name, value in schema.items() if name != "$defs"}
-    definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+def _has_empty_object(adapted: Adapted) -> bool:
+    schemas = [node.schema for node in nodes(adapted.tools[0].parameters)]
+    return any(is_object(each) and not properties_of(each) and not each.get("additionalProperties") for each in schemas)
+
+
+def _is_plain_object(schema: dict[str, Any]) -> bool:
+    """Return whether the schema accepts only objects: by its type, or by that of the schema that it refers to."""
+    resolver, node, seen = Resolver(schema), schema, set[str]()
+    while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        node = resolver.target(reference)
+    return types_of(node) == ["object"]
+
+
+def _in_object(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of an object whose only member has the schema; None if a reference would lead elsewhere."""
+    definitions: dict[str, Any] = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    if not all(reference.startswith(("#/$defs/", "#/definitions/")) for _, reference in references(schema)):
+        return None
+    inner = {name: value for name, value in schema.items() if name not in definitions}
     return {"type": "object", "properties": {_NAME: inner}, "required": [_NAME], **definitions}
 
 

@@ -75,7 +75,8 @@ class OutputAdapter:
         self._provider = provider
         self._takes_formats = getattr(provider, "takes_formats", True)
         self._format: OutputFormat | None = None  # of the last request
-        self._prompt: tuple[Message | None, Message] | None = None  # the first message, and the one that is sent
+        #: The first message, the text to add to it, and the message that is sent.
+        self._prompt: tuple[Message | None, str, Message] | None = None
 
     def instructed(self, request: Request) -> Request:
         """Return the request with the schema in its system prompt, unless the provider has means that show it."""
@@ -119,11 +120,12 @@ class OutputAdapter:
         before = system.parts[0].text if system is not None and isinstance(system.parts[0], TextPart) else ""
         if text in before:  # in a state of an earlier version
             return request
-        if self._prompt is None or self._prompt[0] is not system:
+        if self._prompt is None or self._prompt[0] is not system or self._prompt[1] != text:
             parts: list[Part] = [TextPart(f"{before}\n\n{text}" if before else text)]
-            self._prompt = system, replace(system, parts=parts) if system is not None and before else System(parts)
+            sent = replace(system, parts=parts) if system is not None and before else System(parts)
+            self._prompt = system, text, sent
         rest = request.messages[1:] if before else request.messages
-        return replace(request, messages=[self._prompt[1], *rest])
+        return replace(request, messages=[self._prompt[2], *rest])
 
 
 def _restored(choices: Sequence[Choice], format: OutputFormat) -> list[Choice]:

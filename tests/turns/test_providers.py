@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
+from enum import Enum
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, Literal
 
 import pytest
 
@@ -12,6 +15,9 @@ from tests.support.events import chat_body
 from toolparity import normalize
 from toolparity.normalizer.conversation import Assistant, Request, System, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
+from toolparity.normalizer.output_format import output_format
+from toolparity.normalizer.schemas.adapt.validation import fits
+from toolparity.normalizer.wires.registry import wire_name
 from toolparity.turns import Agent, Turn, events
 from toolparity.turns.orchestration import Coordinator, Failover, Instructed, note_of, record, replay, rerun
 from toolparity.turns.output import OutputAdapter, output_type
@@ -88,12 +94,38 @@ def test_failures_that_another_provider_may_not_have_fall_over_and_no_others() -
 
 @on_every_wire
 def test_an_answer_in_the_form_that_the_provider_accepts_fits_the_declared_type(wire: str) -> None:
-    for output, sent, text, value in ((list[int], '{"answer": [1]}', "[1]", [1]), (Booking, GOOD, GOOD, BOOKING)):
+    array, word = (list[int], '{"answer": [1]}', "[1]", [1]), (Literal["a", "b"], '{"answer": "a"}', '"a"', "a")
+    for output, sent, text, value in (array, word, (Booking, GOOD, GOOD, BOOKING)):
         turn = Turn(provider := Emulated(wire, script([Say(sent)], tools=())), output=output)
         assert rows(at_once(play(turn)))[-1][2] == text
         assert turn.outcome.output == value
         assert ("format" in shared(provider.asked(0))) is True
         assert ("other text:" in str(texts(provider.asked(0)))) == (wire == "ollama.chat")
+
+
+#: Types and schemas whose roots differ, each with values of it, and the wires whose means cannot require it.
+ROOTS: list[tuple[Any, list[Any], str]] = [
+    (Literal["yes", 2], ["yes", 2], ""),
+    (Enum("Size", {"S": "s", "L": "l"}), ["s"], ""),
+    (int | list[int], [1, [2]], "cohere"),
+    (Booking | None, [None, {"boat": "Ana", "day": "2026-11-27"}], "cohere"),
+    (Any, [None, {"a": [1]}], "anthropic bedrock cohere"),
+    (dict[str, Any], [{"a": [1]}], "anthropic bedrock xai"),
+    (dict[str, int], [{"a": 1}, {}], ""),
+    ({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]}, [[[1]]], " ".join(WIRES)),
+    ({"$ref": "#/definitions/N", "definitions": {"N": {"type": "integer"}}}, [1], ""),
+]
+
+
+def test_the_form_that_a_provider_requires_can_be_met_whatever_the_root_of_the_type_is() -> None:
+    for (output, values, without), wire in product(ROOTS, WIRES):
+        declared: Any = output_type(output)
+        format: Any = output_format(declared.schema, wire_name(wire))
+        assert (format is None) == (wire in without or wire.partition(".")[0] in without.split()), (output, wire)
+        for value in values if format is not None else ():
+            _, sent = format.adapted.express("answer", {"answer": value} if format.wrapped else value)
+            assert fits(format.schema, sent), (output, wire, format.schema)
+            assert json.loads(format.restored(json.dumps(sent))) == value
 
 
 def test_a_provider_that_refuses_the_format_gets_the_form_in_the_instructions() -> None:
@@ -102,6 +134,9 @@ def test_a_provider_that_refuses_the_format_gets_the_form_in_the_instructions() 
     assert (turn.outcome.output, note) == (BOOKING, Instructed(1, "api_error, status 422", 422))
     assert ["response_format" in body for body in provider.bodies] == [True, False, False]
     assert ["other text:" in str(texts(provider.asked(number))) for number in range(3)] == [False, True, True]
+    provider = Emulated("ollama.chat", script([Say("[1]")], tools=()), faults={1: Status(400)})
+    assert played(Turn, provider, output=list[int])[0].outcome.output == [1]
+    assert ["properties" in str(texts(provider.asked(number))) for number in range(2)] == [True, False]
 
 
 def test_an_answer_of_a_required_form_keeps_its_findings() -> None:
