@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .cassettes.fixture import FixtureCassette
+    from .cassettes.fixture import VCR, FixtureCassette
 
 MODES = ("once", "new_episodes", "none", "all", "rewrite")
 
@@ -31,6 +31,12 @@ def add_ini(parser: pytest.Parser) -> None:
     """Register the ini options; a second time changes nothing."""
     for name, meaning in _INI.items():
         parser.addini(name, meaning)
+
+
+def block_replaced(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Disable pytest-recording and pytest-vcr, under the names with which they register themselves."""
+    for name in ("recording", "vcr"):
+        pluginmanager.set_blocked(name)
 
 
 def note_outcome(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -64,7 +70,6 @@ def opened(
     request: pytest.FixtureRequest, name: str, folder: str, settings: dict[str, Any], marks: list[pytest.Mark]
 ) -> Iterator[FixtureCassette]:
     """Open the cassette of a test. ``marks``: their arguments are further cassettes to play."""
-    from .cassettes.fixture import VCR
     from .cassettes.fixture.files import file_name
     from .cassettes.fixture.saving import ReadablePersister
 
@@ -74,13 +79,7 @@ def opened(
     rewrites = settings.get("record_mode") == "rewrite"
     if rewrites:
         settings["record_mode"] = "new_episodes"
-    rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}
-    if days := config.getini("cassette_max_age"):
-        try:
-            rules["max_age"] = float(days)
-        except ValueError:
-            raise pytest.UsageError(f"cassette_max_age must be a number of days, got {days!r}") from None
-    used = VCR(cassette_library_dir=folder, record_mode=settings.get("record_mode", "none"), **rules)
+    used = vcr_of(config, cassette_library_dir=folder, record_mode=settings.get("record_mode", "none"))
     also = [os.path.join(folder, path) for mark in marks for path in mark.args]
     used.register_persister(ReadablePersister(also, rewrites=rewrites))
     if hasattr(config.hook, "pytest_recording_configure"):
@@ -89,7 +88,28 @@ def opened(
         old.unlink(missing_ok=True)
     with used.use_cassette(name, **settings) as cassette:
         yield cassette
-        if request.node.stash.get(_did_not_pass, False):
-            cassette.ignore_unplayed()
-        elif rewrites and not cassette.has_recorded:
+        if not passed(request, cassette):
+            return
+        if rewrites and not cassette.has_recorded:
             old.unlink(missing_ok=True)
+
+
+def vcr_of(config: pytest.Config, **settings: Any) -> VCR:
+    """Return a VCR with the rules of the ini options, which ``settings`` may override."""
+    from .cassettes.fixture import VCR
+
+    rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}
+    if days := config.getini("cassette_max_age"):
+        try:
+            rules["max_age"] = float(days)
+        except ValueError:
+            raise pytest.UsageError(f"cassette_max_age must be a number of days, got {days!r}") from None
+    return VCR(**{**rules, **settings})
+
+
+def passed(request: pytest.FixtureRequest, cassette: FixtureCassette) -> bool:
+    """Return whether the test passed so far. The cassette of another test need not be played to its end."""
+    if request.node.stash.get(_did_not_pass, False):
+        cassette.ignore_unplayed()
+        return False
+    return True

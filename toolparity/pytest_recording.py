@@ -3,7 +3,8 @@
     pytest_plugins = ["toolparity.pytest_recording"]     # in the conftest.py of the root folder
 
 or ``-p toolparity.pytest_recording`` on the command line. It replaces pytest-recording and pytest-vcr: where they are
-installed, it disables them for the run and takes over the options that they registered.
+installed, it disables them for the run and takes over the options that they registered. Tests that use pytest-vcr's
+fixtures need `toolparity.pytest_vcr` instead.
 
 Keys of the fixture ``vcr_config`` and of the mark are vcrpy's settings and those of `toolparity.cassettes.fixture`:
 ``unplayed``, ``max_age``, ``expired`` and ``keep_headers``. The ini options ``cassette_unplayed``, ``cassette_max_age``
@@ -17,13 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_cassettes import MODES, add_ini, default_folder, default_name, merged, note_outcome, opened
+from .pytest_cassettes import (
+    MODES,
+    add_ini,
+    block_replaced,
+    default_folder,
+    default_name,
+    merged,
+    note_outcome,
+    opened,
+)
 
 if TYPE_CHECKING:
     from .cassettes.fixture import VCR, FixtureCassette
 
-#: The names under which pytest-recording and pytest-vcr register themselves. Their fixtures have the same names.
-_REPLACED = ("recording", "vcr")
 _MARKS = (
     "vcr(*paths, **settings): answer the requests of the test from a cassette; further paths are played as well",
     "default_cassette(name): the name of the test's cassette",
@@ -42,8 +50,7 @@ class Hooks:
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     replaces = pluginmanager.has_plugin("recording")
-    for name in _REPLACED:
-        pluginmanager.set_blocked(name)
+    block_replaced(pluginmanager)
     add_ini(parser)
     if replaces:
         return
@@ -139,6 +146,14 @@ def block_network(request: pytest.FixtureRequest, record_mode: str, vcr_markers:
 
     with blocked_network(request.getfixturevalue("allowed_hosts")):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _vcr_marker() -> None:
+    """Override pytest-vcr's fixture of this name, which opens another cassette for the mark.
+
+    A conftest is loaded after the installed plug-ins: then their hooks can be removed, but not their fixtures.
+    """
 
 
 @pytest.fixture(autouse=True)
