@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ _WORTH_A_BLOCK = 60
 #: The suffix of drafts, and the number of bytes of a name to which it can be added.
 _DRAFT = ".tmp"
 _LONGEST_NAME = 200
+#: The folders that each thread has locked.
+_held = threading.local()
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
@@ -147,7 +150,7 @@ def replace(path: Path, content: bytes, checks: Iterable[Check] = (), may_replac
             _write(descriptor, content)
             os.fsync(descriptor)
             _run_checks(checks, draft, path)
-            with _locked(path.parent):
+            with locked(path.parent):
                 if may_replace is not None:
                     may_replace(path)
                 os.replace(draft, path)
@@ -342,16 +345,22 @@ def _sweep(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that one writer at a time replaces files in it. A killed writer releases the lock."""
-    if fcntl is None:
+def locked(folder: Path) -> Iterator[None]:
+    """Lock the folder, so that one writer at a time replaces files in it. A killed writer releases the lock.
+
+    A thread that holds the lock may enter again: to read a file, change its content, and `replace` it.
+    """
+    held: set[Path] = _held.__dict__.setdefault("folders", set())
+    if fcntl is None or folder in held:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        held.add(folder)
         yield
     finally:
+        held.discard(folder)
         os.close(descriptor)
 
 
