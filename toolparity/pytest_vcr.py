@@ -3,7 +3,7 @@
     pytest_plugins = ["toolparity.pytest_vcr"]     # in the conftest.py of the root folder
 
 or ``-p toolparity.pytest_vcr`` on the command line. Where pytest-vcr is installed, the plug-in disables it for the run
-and takes over the options that it registered. The fixture ``vcr`` is the module's `toolparity.cassettes.fixture.VCR`, so
+and takes over the options that it registered. The fixture ``vcr`` is a `cassettes.fixture.VCR` of the module, so that
 tests and other fixtures open cassettes and register serializers, persisters and matchers with it as before.
 
 Keys of the fixture ``vcr_config`` are vcrpy's settings and those of `toolparity.cassettes.fixture`. The ini options

@@ -17,6 +17,8 @@ A call with a stream of requests has ``{"messages": […], "type": "…"}`` as t
 messages, received one, sent its third, received another, and closed its stream. ``closed_after`` is absent if the call
 ended before the client closed it.
 
+``metadata_order`` and ``trailers_order`` in ``grpc`` list the names of metadata that was not in alphabetical order.
+
 The scheme is ``grpc`` for plain and encrypted channels alike, because grpcio does not expose which one a stub uses.
 JSON texts have sorted keys, so equal requests have equal bodies.
 """
@@ -35,7 +37,7 @@ from vcr.request import Request
 from . import messages
 from .core import STATUS_BY_NUMBER, StatusCode
 from .errors import Disagreement, UnreadableInteraction, UnserializableRequest
-from .metadata import Pairs, from_headers, to_headers, to_request_headers
+from .metadata import Pairs, from_headers, order_of, to_headers, to_request_headers
 
 SCHEME = "grpc"
 _RESOLVER = re.compile(r"^(?:dns:(?://[^/]*/)?|ipv[46]:|passthrough:/*)")
@@ -132,6 +134,8 @@ def response(answer: RecordedAnswer, call: OutgoingCall) -> dict[str, Any]:
         closed = answer.requests.closed_after
         order = {"after": list(answer.requests.after), **({} if closed is None else {"closed_after": closed})}
         ended["requests"] = order
+    orders = {"metadata_order": order_of(answer.initial), "trailers_order": order_of(answer.trailing)}
+    ended |= {name: names for name, names in orders.items() if names}
     return {
         "status": {"code": 200, "message": "OK"},
         "headers": to_headers(answer.initial),
@@ -159,9 +163,9 @@ def answer(recorded: Any, call: OutgoingCall, where: str) -> RecordedAnswer:
     if not call.stream and code == 0 and len(plain) != 1:
         raise UnreadableInteraction(f"{len(plain)} messages, but a unary call has one", where=where)
     return RecordedAnswer(
-        initial=from_headers(recorded.get("headers"), where),
+        initial=from_headers(recorded.get("headers"), where, ended.get("metadata_order")),
         messages=tuple(plain),
-        trailing=from_headers(recorded.get("trailers"), where),
+        trailing=from_headers(recorded.get("trailers"), where, ended.get("trailers_order")),
         code=code,
         details=str(ended.get("details") or ""),
         left=left,

@@ -1,7 +1,7 @@
 """Conversion between gRPC metadata and cassette headers.
 
-Names ending in ``-bin`` carry bytes, stored as base64; all others carry text. The order of the values of one name is
-kept. The order of names is not; gRPC does not keep it either.
+Names ending in ``-bin`` carry bytes, stored as base64; all others carry text. Headers keep the order of the values of
+one name. For an order of names that is not the alphabetical one of cassettes, a list of the names is recorded.
 """
 
 from __future__ import annotations
@@ -30,22 +30,37 @@ def to_headers(pairs: Pairs) -> dict[str, list[str]]:
     return headers
 
 
+def order_of(pairs: Pairs) -> list[str]:
+    """Return the names in their order, or an empty list if it is the alphabetical one."""
+    names = [name.lower() for name, _ in pairs]
+    return names if names != sorted(names) else []
+
+
 def to_request_headers(pairs: Pairs) -> dict[str, str]:
     """Return a request's headers. vcrpy keeps one value per name, and gRPC allows several to be comma-separated."""
     return {name: ("," if name.endswith("-bin") else ", ").join(values) for name, values in to_headers(pairs).items()}
 
 
-def from_headers(headers: Any, where: str) -> Pairs:
-    """Convert headers to metadata. Raises UnreadableInteraction for a non-mapping or invalid base64 in a -bin value."""
+def from_headers(headers: Any, where: str, order: Any = ()) -> Pairs:
+    """Convert headers to metadata. ``order``: what `order_of` returned; names that are not in it follow.
+
+    Raises UnreadableInteraction for a non-mapping or invalid base64 in a -bin value.
+    """
     if headers is None:
         return ()
     if not isinstance(headers, Mapping):
         raise UnreadableInteraction("its headers are not a mapping", where=where)
-    return tuple(
+    rest = [
         (str(name).lower(), _from_text(str(name), value, where))
         for name, values in headers.items()
         for value in (values if isinstance(values, list) else [values])
-    )
+    ]
+    pairs = []
+    for name in order if isinstance(order, list) else ():
+        at = next((n for n, pair in enumerate(rest) if pair[0] == name), None)
+        if at is not None:
+            pairs.append(rest.pop(at))
+    return (*pairs, *rest)
 
 
 def _to_text(name: str, value: str | bytes) -> str:

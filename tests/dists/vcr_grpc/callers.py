@@ -46,7 +46,7 @@ def stream(channel: Any, method: str) -> Any:
 
 def _outcome(messages: list[Any], responses: Any, raised: str = "") -> Outcome:
     ended = (responses.code(), responses.details())
-    metadata = (sorted(responses.initial_metadata()), sorted(responses.trailing_metadata()))
+    metadata = (list(responses.initial_metadata()), list(responses.trailing_metadata()))
     return Outcome(messages, [m.SerializeToString() for m in messages], *ended, *metadata, raised)
 
 
@@ -106,7 +106,7 @@ def _in_asyncio(target: str, start: Callable[[Any], Any], read: Callable[[Any], 
             except grpc.aio.AioRpcError as error:
                 raised = type(error).__name__
             ended = (await responses.code(), await responses.details())
-            metadata = (sorted(await responses.initial_metadata()), sorted(await responses.trailing_metadata()))
+            metadata = (list(await responses.initial_metadata()), list(await responses.trailing_metadata()))
             return Outcome(messages, [m.SerializeToString() for m in messages], *ended, *metadata, raised)
 
     return asyncio.run(main())

@@ -18,7 +18,7 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.wrappers_pb2 import DoubleValue, StringValue
 
 from toolparity.cassettes import vcr_grpc
-from toolparity.cassettes.vcr_grpc import Disagreement, messages
+from toolparity.cassettes.vcr_grpc import Disagreement, messages, metadata
 from toolparity.cassettes.vcr_grpc.interaction import OutgoingCall
 
 from . import callers
@@ -318,3 +318,10 @@ def test_a_target_becomes_an_address_without_its_resolver() -> None:
         request = call.request()
         assert call.uri == f"grpc://{host}/a.B/C"
         assert (request.path, request.scheme, request.port) == ("/a.B/C", "grpc", port)
+
+
+def test_metadata_keeps_its_order_also_where_values_of_other_names_are_between() -> None:
+    pairs = (("b", "1"), ("a", "2"), ("b", "3"), ("c-bin", b"\xff"))
+    for sent in (pairs, pairs[1:], ()):
+        assert metadata.from_headers(metadata.to_headers(sent), "", metadata.order_of(sent)) == sent
+    assert metadata.from_headers({"a": ["2"], "d": ["4"]}, "", metadata.order_of(pairs)) == (("a", "2"), ("d", "4"))
