@@ -47,6 +47,8 @@ def spelled(body: Any) -> bytes | None:
         return body.encode("latin-1") if _is_smuggled(body) else body.encode("utf-8", "surrogatepass")
     if isinstance(body, dict):
         return _mapped(body)
+    if isinstance(body, list) and body and all(isinstance(item, dict) for item in body):
+        return _json(body)  # parsed JSON, such as a batch
     raise UnreadableSource(f"a body must be text, bytes or a mapping, got {type(body).__name__}")
 
 

@@ -56,7 +56,8 @@ def split_files(
             empty = False
             yield Problem(path, error.what, error.hint)
         if empty:
-            yield Problem(path, "the directory contains no file with a suffix of traffic", hint=" ".join(SUFFIXES))
+            what = "the directory contains no file with a suffix of traffic"
+            yield Problem(path, what, hint=" ".join(SUFFIXES), fault=False)
 
 
 def _split(

@@ -315,3 +315,19 @@ def test_input_that_cannot_be_read_has_one_exit_code(
     if content is not None:
         path.write_text(content)
     assert run(*command.split(), path).exit_code == 4
+
+
+def test_an_empty_folder_has_the_same_exit_code_in_every_command(tmp_path: Path) -> None:
+    into = ("--into", tmp_path / "into")
+    commands = {"scan": (), "scrub": (), "check": (), "drift": (), "adopt": into, "import": into}
+    assert {name: run(name, tmp_path, *options).exit_code for name, options in commands.items()} == dict.fromkeys(
+        commands, 5
+    )
+
+
+def test_a_body_that_is_a_list_of_objects_is_read_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    data = yaml.safe_load(vcrpy_text())
+    data["interactions"][0]["request"]["body"] = [{"a": 1}, {"b": 2}]
+    path.write_text(yaml.safe_dump(data))
+    assert read(path).interactions[0].request.body == b'[{"a":1},{"b":2}]'
