@@ -113,6 +113,11 @@ CHECKS: dict[str, Check] = {
         "streamed responses with calls",
         "Clients accumulate calls by index: a wrong one merges two calls or loses one.",
     ),
+    "sdk": Check(
+        "The stream helper of the official SDK reads the calls of a stream as they were sent.",
+        "complete streams that no check about their form, ids, indexes or arguments concerns",
+        "Send id and name in the first fragment of a call only, and indexes from 0. SDKs concatenate repeated texts.",
+    ),
     "alike": Check(
         "The plain and the streamed response to one request have the same calls and the same stop reason.",
         "pairs of first responses",
@@ -156,6 +161,7 @@ BREAKS: dict[str, str] = {
     "unknown-tool": "declared",
     "pseudo-parallel": "declared",
     "unresolved-call": "declared",
+    "arguments-empty": "arguments",
     "arguments-missing": "arguments",
     "arguments-null": "arguments",
     "arguments-not-object": "arguments",

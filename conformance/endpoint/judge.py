@@ -13,12 +13,17 @@ from toolparity.normalizer.model import Response, ToolCall
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns.execution import validation
 
+from ..oracle import json_values
+from ..sdk_rules import RULES
+from ..subjects import SubjectExchange
 from .checks import BREAKS
-from .conversation import Asked
+from .conversation import Asked, read_reply
 from .probes import Probe
 
 #: The longest excerpt of a value in a reason, in characters.
 _SHOWN = 160
+#: Checks whose failures the SDK's reading would only repeat.
+_READ_FIRST = frozenset(("arguments", "declared", "form", "ids", "indexes", "stream-end"))
 
 
 class Observation(Struct, frozen=True):
@@ -58,6 +63,8 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
     yield "text", _first(broken, "text")
     if response.complete:
         yield "stop", _first(broken, "stop") or _stop(response)
+        if stream and wire in RULES and not any(map(broken.get, _READ_FIRST)):
+            yield "sdk", _read_otherwise(asked, wire)
     if not response.calls and not broken.keys() & {"arguments", "declared"}:
         return
     if stream and not spec(wire).anonymous_calls:
@@ -103,12 +110,41 @@ def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
     """Return check -> the reasons for which the findings and the form of a reply break it."""
     broken: dict[str, list[str]] = {"form": [asked.problem] if asked.problem else []}
     for finding in () if asked.response is None else asked.response.findings:
-        excused = finding.code == "id-missing" and spec(wire).anonymous_calls
+        excused = (finding.code == "id-missing" and spec(wire).anonymous_calls) or (
+            finding.code == "arguments-empty" and spec(wire).parsed_arguments
+        )
         if (check := BREAKS.get(finding.code)) is not None and not excused:
             broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
     if stream:
         broken["form"].extend(_not_a_stream(asked))
     return broken
+
+
+def _read_otherwise(asked: Asked, wire: Any) -> str:
+    """Return what the stream helper of the wire's SDK reads otherwise than the decoder, which repairs what it can."""
+    response, _ = read_reply(asked.reply, wire, asked.body, stream=True)
+    sent = SubjectExchange(wire=wire, provider=spec(wire).owner, stream=True, pieces=[asked.reply.body])
+    try:
+        read = [
+            (call["id"], call["name"], _value(call["arguments_text"]))
+            for call in RULES[wire](json_values(sent))["calls"]
+        ]
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        return f"the stream helper fails: {type(error).__name__}: {_cut(str(error))}"
+    calls = [] if response is None else response.calls
+    wanted = [(call.id, call.name, _value(call.arguments_text)) for call in calls]
+    if read == wanted:
+        return ""
+    number = next((n for n, (one, other) in enumerate(zip(read, wanted, strict=False)) if one != other), 0)
+    one, other = (json_codec.shown(listed[number]) if listed else "no call" for listed in (read, wanted))
+    return f"the stream helper reads {len(read)} calls, {_cut(one)}; sent are {len(wanted)}, {_cut(other)}"
+
+
+def _value(text: Any) -> Any:
+    try:
+        return json_codec.decode(text)
+    except (TypeError, ValueError):
+        return text
 
 
 def _unanswered(asked: Asked) -> str:

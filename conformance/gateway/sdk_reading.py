@@ -7,7 +7,7 @@ replaced by its rule for streams.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from toolparity.normalizer import json_codec
 from toolparity.reports.results import Effect
 
+from .. import sdk_rules
 from ..answer import SubjectAnswer, parse_answer
 from ..cases.expected import Expected
 from ..laws.law import Failure
@@ -128,47 +129,11 @@ def _differences(wanted: SubjectAnswer, got: SubjectAnswer) -> Iterator[tuple[st
         yield what, one, other
 
 
-def _chat_rule(exchange: SubjectExchange) -> dict[str, Any]:
-    """Add up the deltas as OpenAI's SDK does: by the index of each call, every text to the one before it."""
-    calls: dict[int, dict[str, Any]] = {}
-    text = ""
-    for chunk in json_values(exchange):
-        delta = chunk["choices"][0].get("delta") or {} if chunk.get("choices") else {}
-        text += delta.get("content") or ""
-        for part in delta.get("tool_calls") or ():
-            call = calls.setdefault(part["index"], {"id": part.get("id") and "", "name": "", "arguments_text": ""})
-            function = part.get("function") or {}
-            for member, more in (("id", part.get("id")), *function.items()):
-                if more:
-                    key = "arguments_text" if member == "arguments" else member
-                    call[key] = (call[key] or "") + more
-    return {"calls": list(calls.values()), "text": text}
-
-
-def _messages_rule(exchange: SubjectExchange) -> dict[str, Any]:
-    """Add up the events as Anthropic's SDK does: blocks in the order of their starts, fragments by their index."""
-    blocks: list[dict[str, Any]] = []
-    for event in json_values(exchange):
-        if event["type"] == "content_block_start":
-            blocks.append({"json": "", "text": "", **event["content_block"]})
-        elif event["type"] == "content_block_delta":
-            block, delta = blocks[event["index"]], event["delta"]
-            block["json"] += delta.get("partial_json", "")
-            block["text"] += delta.get("text", "")
-    used = [block for block in blocks if block["type"] == "tool_use"]
-    texts = [block["json"] or json_codec.text(block.get("input")) for block in used]
-    calls = [
-        {"id": block["id"], "name": block["name"], "arguments_text": text}
-        for block, text in zip(used, texts, strict=True)
-    ]
-    return {"calls": calls, "text": "".join(block["text"] for block in blocks if block["type"] == "text")}
-
-
-def _of_streams(rule: Callable[[SubjectExchange], Any]) -> Callable[[SubjectExchange], Any]:
+def _of_streams(rule: Callable[[Iterable[dict[str, Any]]], Any]) -> Callable[[SubjectExchange], Any]:
     """Return a reader that applies the rule to streams; plain bodies are read as the laws read them."""
     return lambda exchange: (
-        rule(exchange) if exchange.stream else {"response": msgspec.to_builtins(read_answer(exchange))}
+        rule(json_values(exchange)) if exchange.stream else {"response": msgspec.to_builtins(read_answer(exchange))}
     )
 
 
-RULES = {"openai.chat": _of_streams(_chat_rule), "anthropic.messages": _of_streams(_messages_rule)}
+RULES = {wire: _of_streams(rule) for wire, rule in sdk_rules.RULES.items()}

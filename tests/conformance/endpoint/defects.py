@@ -125,6 +125,22 @@ def _index_zero(value: dict[str, Any]) -> None:
         value["index"] = 0
 
 
+def _from_one(value: dict[str, Any]) -> None:
+    if "function" in value and "index" in value:
+        value["index"] += 1
+
+
+def _repeating(member: str) -> Change:
+    """Repeat the first name or id of the calls in all of their fragments."""
+
+    def change(value: dict[str, Any]) -> None:
+        if "function" in value and "index" in value:
+            holder = value["function"] if member == "name" else value
+            holder[member] = "set_temperature" if member == "name" else "call_1"
+
+    return _if_stream(_each_object(change))
+
+
 def _no_usage(value: dict[str, Any]) -> None:
     for name in ("usage", "usageMetadata"):
         value.pop(name, None)
@@ -203,6 +219,12 @@ DEFECTS: dict[str, Defect] = {
     "numbers all calls 0": Defect(
         "indexes", "three-calls", reply=_each_object(_index_zero), wires=(CHAT, ANTHROPIC), modes=_STREAM
     ),
+    "repeats the name in each fragment": Defect(
+        "sdk", "one-call", reply=_repeating("name"), wires=(CHAT,), modes=_STREAM
+    ),
+    "repeats the id in each fragment": Defect("sdk", "one-call", reply=_repeating("id"), wires=(CHAT,), modes=_STREAM),
+    "numbers calls from 1": Defect("sdk", "one-call", reply=_each_object(_from_one), wires=(CHAT,), modes=_STREAM),
+    "writes empty arguments": Defect("arguments", "no-parameters", _text_of(lambda text: ""), wires=(CHAT, RESPONSES)),
     "cuts streams": Defect(
         "stream-end", "one-call", reply=_of_streams(lambda events: events[: len(events) // 2]), modes=_STREAM
     ),
