@@ -314,6 +314,8 @@ def _expanded(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 FOLDER = resources.files(__package__) / "scenarios"
+#: The scenarios with which endpoints are verified.
+PROBES = resources.files(__package__) / "probes"
 
 
 def read(file: Traversable) -> ScenarioFile:
@@ -388,6 +390,14 @@ def _read_own(file: Traversable) -> ScenarioFile:
         return read(file)
     except (InvalidScenario, UnicodeDecodeError) as error:
         raise located(error, file) from None
+
+
+@cache
+def probe_scripts() -> dict[str, Script]:
+    """Return the scripts with which an endpoint is verified, by id, sorted by id. They are not recorded."""
+    files = sorted((file for file in PROBES.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    ids = {file.name.removesuffix(".toml"): file for file in files}
+    return {id: script for id, file in ids.items() if (script := read(file).script(id)) is not None}
 
 
 @cache

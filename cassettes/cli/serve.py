@@ -18,7 +18,7 @@ from toolparity.normalizer.errors import MissingExtra
 from ..chunking import CHUNKINGS
 from ..errors import UnreadableSource
 from ..surfaces import SURFACES
-from . import exits, options
+from . import exits, options, scenario_option
 from .cassette_report import by_origin
 from .names import Named, unknown
 
@@ -36,6 +36,7 @@ _PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
     type=click.Path(path_type=Path, file_okay=False),
     help="The library to serve, and to record into.  [default: the shipped one]",
 )
+@scenario_option.scenarios
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="HTTP port.  [default: a free port]"
@@ -113,6 +114,7 @@ def command(
     A request gets the response to the recorded request with the same meaning. Under /scenario/NAME, or with the header
     (gRPC: metadata) x-toolparity-scenario, it gets the responses of that scenario, round by round: the number of model
     messages in the request is the round. A request that breaks a rule of its provider gets the provider's own error.
+    Over HTTP, emulated providers play what is not recorded: the scenarios of verify-endpoint, or those of --scenarios.
 
     The first lines of the output are the addresses, one "SURFACE<tab>BASE" each: first the shipped surfaces, then other
     providers in the library. Most addresses are at the root, too, as with the provider: /v1/chat/completions. GET
@@ -127,6 +129,7 @@ def command(
     Examples:
       toolparity serve
       toolparity serve parallel-three --port 8080 --chunking bytes
+      toolparity serve --scenarios tests/scenarios
       toolparity serve --library cassettes --upstream https://api.openai.com
       toolparity serve --tls --ca-file ca.pem
       OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
@@ -139,21 +142,27 @@ def command(
     from ..replay.response_index import ResponseIndex
     from ..replay.rpc import ReplayedChat
     from ..replay.upstream import RecordThrough
+    from ..scenario_folder import own_folder, own_library
+    from ..scripts import probe_scripts, scripts
 
+    own = own_folder() is not None
     if library is None and upstreams:
         raise click.UsageError("--upstream records into a library: name it with --library")
     if library is not None and not upstreams and not library.exists():
         raise click.BadParameter(f"Directory {str(library)!r} does not exist.", param_hint="--library")
     if ca_file is not None and not tls:
         raise click.UsageError("--ca-file needs --tls")
-    names = sorted({place.name for place in find(library) if place.name is not None})
+    unrecorded = scripts() if own else probe_scripts() if library is None else {}
+    root = own_library() if library is None and own else library
+    names = sorted({place.name for place in find(root) if place.name is not None} | unrecorded.keys())
     if not names and not upstreams:
         raise UnreadableSource("the library has no recorded response", hint="see toolparity cassettes list")
     for scenario in scenarios:
         if scenario not in names:
             raise click.BadParameter(unknown("scenario in the library", scenario, names), param_hint="SCENARIO")
-    index = ResponseIndex(library, scenarios)
-    if not len(index) and not upstreams:
+    played = {id: script for id, script in unrecorded.items() if not scenarios or id in scenarios}
+    index = ResponseIndex(root, scenarios, played)
+    if not len(index) and not upstreams and not played:
         others = ", ".join(index.unserved)
         raise UnreadableSource(f"no recorded response can be served: the providers have no address here: {others}")
     certificate = _certificate(host) if tls else None

@@ -133,14 +133,7 @@ def _parsed(surface: Surface, content_type: str, data: bytes, in_path: Mapping[s
     if content_type.partition(";")[0].strip().lower() != "application/json":
         words = f"Unsupported content type: '{content_type}'. This API method only accepts 'application/json' requests."
         raise ProviderRefusal("invalid_request", words, rule="content-type")
-    try:
-        body = json_codec.decode(data)
-    except ValueError:
-        raise ProviderRefusal(
-            "invalid_request", "We could not parse the JSON body of your request.", rule="json"
-        ) from None
-    if not isinstance(body, dict):
-        raise ProviderRefusal("invalid_request", "The JSON body of your request is not an object.", rule="json")
+    body = request_body(data)
     if "model" in in_path:
         body = {surface.spec.model_member: in_path["model"], **body}
     elif not isinstance(body.get("model"), str):
@@ -150,6 +143,19 @@ def _parsed(surface: Surface, content_type: str, data: bytes, in_path: Mapping[s
     for path, value, expected in _misshapen(body):
         words = f"expected {expected}, but got {type(value).__name__} instead"
         raise ProviderRefusal("invalid_request", words, path=path, rule="member-type", value=value)
+    return body
+
+
+def request_body(data: bytes) -> dict[str, Any]:
+    """Return the object in the body of a request. Raises ProviderRefusal."""
+    try:
+        body = json_codec.decode(data)
+    except ValueError:
+        raise ProviderRefusal(
+            "invalid_request", "We could not parse the JSON body of your request.", rule="json"
+        ) from None
+    if not isinstance(body, dict):
+        raise ProviderRefusal("invalid_request", "The JSON body of your request is not an object.", rule="json")
     return body
 
 

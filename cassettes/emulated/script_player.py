@@ -158,8 +158,9 @@ class Play(NamedTuple):
         """
         written = [part.text for part in self.parts if isinstance(part, (Say, Refuse, ScriptedCall))]
         reasoning = tokens(self.text(Think)) if reasons else 0
-        asked = sum(tokens(text) for text in _texts(self.request)) + 20 * len(self.request.tools) + 8
-        return TokenCounts(asked, sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning)
+        return TokenCounts(
+            input_tokens(self.request), sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning
+        )
 
     def pieces(self, text: str) -> list[str]:
         """Return the fragments in which the stream sends a text."""
@@ -338,6 +339,11 @@ def _texts(request: Request) -> Iterator[str]:
                 yield from (part.text for part in result.parts if isinstance(part, TextPart))
         elif hasattr(turn, "parts"):
             yield from (part.text for part in turn.parts if isinstance(part, TextPart))
+
+
+def input_tokens(request: Request) -> int:
+    """Return the approximate number of tokens of a request."""
+    return sum(tokens(text) for text in _texts(request)) + 20 * len(request.tools) + 8
 
 
 def tokens(text: str) -> int:

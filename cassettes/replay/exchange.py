@@ -13,6 +13,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 
 from ..chunking import CHUNKINGS
+from ..emulated.http import request_body
 from ..emulated.script_player import ProviderRefusal, refusal
 from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES, Surface
@@ -122,7 +123,10 @@ def _of_errors(address: Address, surface: Surface) -> Surface:
 
 
 def _broken_rule(sent: Sent) -> ProviderRefusal | None:
-    body = _object(sent.body)
+    try:
+        body = request_body(sent.body)
+    except ProviderRefusal as refused:
+        return refused
     if not body:
         return None
     model = sent.request.path_params.get("model")

@@ -22,7 +22,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from .. import emulation_marker
-from . import instructions, models, page
+from . import auxiliary, instructions, models, page
 from .addresses import addresses
 from .breaking import BreaksTransfers
 from .exchange import Responder
@@ -60,6 +60,7 @@ def application(
     lists = models.model_lists(index.surfaces)
     routes = [Route("/", page.endpoint(index, journal, hosts), methods=["GET"])]
     routes += [Route(address.path, responder.endpoint(address), methods=["POST"]) for address in listed]
+    routes += auxiliary.routes(index, index.surfaces)
     for at in lists:
         routes.append(Route(at.path, models.endpoint(index, at), methods=["GET"]))
         routes.append(Route(at.path + "/{model:path}", models.endpoint(index, at), methods=["GET"]))

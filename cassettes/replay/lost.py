@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from ..emulated.script_player import ProviderRefusal
 from ..surfaces import Surface
 from . import instructions
 from .journal import entry_of
-from .provider_format import member, refused, with_fault
+from .provider_format import unoffered, with_fault
 
 _LISTED = 3
 
@@ -38,10 +37,7 @@ def unknown_address(
         else:
             words += f"The nearest addresses are {', '.join(_nearest(path, paths))}; GET / lists all"
         entry_of(request.scope).why = words
-        response = refused(surface, ProviderRefusal("not_found", words, status=error.status_code))
-        if words not in bytes(response.body).decode():  # the provider's message says nothing about the address
-            described = member(surface, "wrap_error")({"type": "not_found", "message": words})
-            response = JSONResponse(described, error.status_code)
+        response = unoffered(surface, words, error.status_code)
         if allowed:
             response.headers["allow"] = allowed
         return with_fault(instructions.of(request.scope).fault, surface, response)

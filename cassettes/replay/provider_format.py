@@ -63,6 +63,15 @@ def refused(surface: Surface, refusal: ProviderRefusal) -> Response:
     return Response(data, refusal.status or status, headers, "application/json")
 
 
+def unoffered(surface: Surface, words: str, status: int) -> Response:
+    """Return the provider's error for an address that it does not have, with these words."""
+    response = refused(surface, ProviderRefusal("not_found", words, status=status))
+    if words in bytes(response.body).decode():
+        return response
+    # the provider's message says nothing about the address
+    return JSONResponse(member(surface, "wrap_error")({"type": "not_found", "message": words}), status)
+
+
 def with_fault(fault: Fault | None, surface: Surface, response: Response) -> Response:
     """Return a response as a fault orders it: the provider's error, or the response with another body."""
     if fault is None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -23,10 +24,13 @@ from toolparity.normalizer.errors import MalformedBody, ToolparityError
 from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
+from ..emulated.encoding import encoding
+from ..emulated.script_player import ConnectionReset, ProviderRefusal, StoredAnswers, play
 from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import CassettePath, find, load
 from ..library.provenance import is_slug
 from ..matching import BodyDifference, differences
+from ..scripts import Script
 from ..surfaces import SURFACES, Surface
 
 #: How many differences from the nearest recorded request a message lists.
@@ -98,11 +102,18 @@ class RecordedResponse(Struct, frozen=True, dict=True):
 class ResponseIndex:
     """Index of recorded responses.
 
-    ``root``: the library; None means the shipped one. ``scenarios``: load only these; if empty, load all. Raises
+    ``root``: the library; None means the shipped one. ``scenarios``: load only these; if empty, load all. ``scripts``:
+    by id, what the emulated providers play over HTTP if no recorded request has the words of a script. Raises
     UnreadableCassette if a cassette cannot be read.
     """
 
-    def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        scenarios: Sequence[str] = (),
+        scripts: Mapping[str, Script] = MappingProxyType({}),
+    ) -> None:
+        self._scripts = scripts
         self._responses: dict[tuple[str, str], list[RecordedResponse]] = {}
         for file in find(root):
             if file.name is not None and (not scenarios or file.name in scenarios):
@@ -158,7 +169,8 @@ class ResponseIndex:
     @property
     def scenarios(self) -> list[str]:
         """All scenario names that a client can request."""
-        return sorted({recorded.scenario for responses in self._responses.values() for recorded in responses})
+        recorded = {recorded.scenario for responses in self._responses.values() for recorded in responses}
+        return sorted(recorded | self._scripts.keys())
 
     def add(self, file: CassettePath) -> None:
         """Add the responses of a cassette, in place of those that the index has from this file."""
@@ -182,10 +194,12 @@ class ResponseIndex:
     def find(
         self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None, ignored: Ignored = NOTHING
     ) -> RecordedResponse:
-        """Return the response to a request: see `match`, else that of its round of the scenario.
+        """Return the response to a request: see `match`, else that of its round of the scenario, else of a script.
 
         Raises RequestNotRecorded with the nearest request and the differences.
         """
+        if (played := self._played(surface, body, stream, scenario)) is not None:
+            return played
         candidates = self._candidates(surface, stream, scenario)
         ranked = []
         for recorded in candidates:
@@ -196,6 +210,26 @@ class ResponseIndex:
         if scenario is not None:
             return _round(candidates, surface, body)
         raise _unrecorded(surface, stream, min(ranked, key=lambda entry: entry[:2], default=None))
+
+    def _played(self, surface: Surface, body: bytes, stream: bool, scenario: str | None) -> RecordedResponse | None:
+        """Return what the emulated provider answers to a request with the words of a script, None for another one."""
+        if surface.by_messages or SURFACES.get(surface.name) != surface or scenario not in (None, *self._scripts):
+            return None
+        scripts = self._scripts if scenario is None else {scenario: self._scripts[scenario]}
+        try:
+            played = play(surface, json_codec.decode(body), StoredAnswers(), scripts)
+            content = b"".join(played.sent(stream=stream))
+        except (ProviderRefusal, ConnectionReset, ToolparityError, ValueError):
+            return None
+        kind = encoding(surface).stream_type if stream else "application/json"
+        headers = {name: [value] for name, value in surface.emulation.headers(played).items()}
+        response = {
+            "status": {"code": 200},
+            "headers": {**headers, "content-type": [kind]},
+            "body": {"string": content},
+        }
+        id = played.script.id
+        return RecordedResponse(id, emulation_marker.EMULATED, f"script/{id}", played.number, stream, {}, response)
 
     def _candidates(self, surface: Surface, stream: bool, scenario: str | None) -> list[RecordedResponse]:
         """Return the responses of a mode, or raise RequestNotRecorded if the scenario has none."""

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 
 from msgspec import Struct
 
-from toolparity.cassettes.scripts import Script, ScriptedCall, read
+from toolparity.cassettes.scripts import Script, ScriptedCall, probe_scripts
 from toolparity.cassettes.surfaces import Surface
 from toolparity.normalizer.conversation import ToolChoice
-
-FOLDER = resources.files(__package__) / "scenarios"
 
 #: Probe -> the tool choice of its requests, if it states one.
 _CHOICES = {
@@ -56,9 +53,7 @@ class Probe(Struct, frozen=True):
 @cache
 def default_probes() -> tuple[Probe, ...]:
     """Return the default probes, sorted by id."""
-    files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
-    scripts = [read(file).script(file.name.removesuffix(".toml")) for file in files]
-    return tuple(Probe(script, _CHOICES.get(script.id)) for script in scripts if script is not None)
+    return tuple(Probe(script, _CHOICES.get(id)) for id, script in probe_scripts().items())
 
 
 def probes_of(scripts: Iterable[Script]) -> tuple[Probe, ...]:

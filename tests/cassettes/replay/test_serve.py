@@ -19,7 +19,7 @@ from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.recorder.record import emulated
 from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.replay.response_index import ResponseIndex
-from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.scripts import probe_scripts, scripts
 from toolparity.cassettes.surfaces import SURFACES
 
 from .conftest import Server, answer_body, running, sent_body
@@ -126,6 +126,28 @@ def test_a_path_that_no_provider_has_is_refused_in_the_form_of_the_provider(serv
         answer = served.post(before + path, b"{}")
         assert (answer.status, answer.headers["content-type"]) == (404, "application/json")
         assert {"error"} <= answer.json.keys() <= members[path.split("/")[1]]
+
+
+@pytest.mark.parametrize("name", [name for name, surface in SURFACES.items() if not surface.by_messages])
+def test_a_body_that_is_not_an_object_gets_the_providers_400(served: Server, name: str) -> None:
+    at = SURFACES[name]
+    path = (at.base_path + at.spec.path).replace("{model}", "m")
+    for body in (b'{"mod', b"[]", b""):
+        answer = served.post(path, body)
+        assert (answer.status, b"JSON body" in answer.body) == (400, True), answer.body
+
+
+def test_scripts_are_played_where_nothing_is_recorded() -> None:
+    script = probe_scripts()["two-rounds"]
+    with running(ResponseIndex(scenarios=["text-only"], scripts={script.id: script})) as server:
+        link = Link(server.servers.base(CHAT), "any")
+        for stream in (False, True):
+            assert [len(one.response.calls) for one in talk(script, CHAT, link, stream=stream)] == [1, 1, 0]
+        assert server.post("/scenario/single-call/v1/chat/completions", b"{}").status == 404
+        counted = server.post("/v1/messages/count_tokens", sent_body("anthropic.messages", False))
+        assert (counted.status, counted.json.keys()) == (200, {"input_tokens"})
+        refused = [server.post(path, b"{}").status for path in ("/api/show", "/v2/embed", "/v1/embeddings")]
+        assert refused == [404, 404, 404]
 
 
 def test_the_command_prints_its_addresses_and_serves_until_it_is_ended() -> None:
