@@ -81,7 +81,7 @@ def converse(
         response, problem = read_reply(reply, wire, body, stream=stream)
         asked = Asked(request, body, reply, None if response is None else encoded.restored(response), problem)
         yield asked
-        if asked.response is None or not asked.answered or not asked.response.complete:
+        if asked.response is None or asked.problem or not asked.answered or not asked.response.complete:
             return
         messages = _continued(asked.response, remaining, later)
         if messages is None:
@@ -121,7 +121,8 @@ def read_reply(reply: Reply, wire: Any, request: Any, *, stream: bool) -> tuple[
             response = normalize(reply.body, wire, request=request, status=reply.status)
     except ToolparityError as error:
         return None, error.what
-    return report(response), ""
+    first = not response.choices or any(choice.index == 0 for choice in response.choices)
+    return report(response), "" if first else "no choice has the index 0"
 
 
 def _continued(response: Response, remaining: list[ScriptedCall], later: list[str]) -> list[Message] | None:

@@ -61,6 +61,8 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
         yield "stream-end", _first(broken, "stream-end") or _without_end(asked, wire)
     yield "usage", _usage(response)
     yield "text", _first(broken, "text")
+    if not stream and not response.complete:
+        yield "stop", _first(broken, "stop")
     if response.complete:
         yield "stop", _first(broken, "stop") or _stop(response)
         if stream and wire in RULES and not any(map(broken.get, _READ_FIRST)):
