@@ -51,7 +51,8 @@ class MemberDrift(Struct, frozen=True):
 
     ``live``, ``emulated``: the types, or with the difference "values" the classes of the values; "" if it is absent.
     ``seen`` of ``messages``: in how many live messages of its kind the member is (emulated ones if it is only there).
-    ``example``: a live value as JSON, cut.
+    ``example``: a live value as JSON, cut. ``samples``: the live messages that could have the member: few of them do
+    not show that it is gone.
     """
 
     surface: str
@@ -63,6 +64,7 @@ class MemberDrift(Struct, frozen=True):
     seen: int
     messages: int
     example: str = ""
+    samples: int = 0
 
     @property
     def share(self) -> float:
@@ -111,7 +113,10 @@ def drift(live: Iterable[Exchange], emulated: Iterable[Exchange], *, at_least: f
     drifts: list[MemberDrift] = []
     for surface in sorted(real.keys() & made.keys()):
         for kind in sorted(real[surface].keys() | made[surface].keys()):
-            drifts += _of_kind(surface, kind, real[surface].get(kind), made[surface].get(kind), at_least)
+            # a kind that is missing could be in each live answer of its mode
+            alike = (held.messages for name, held in real[surface].items() if (name == "body") == (kind == "body"))
+            of_mode = max(alike, default=0)
+            drifts += _of_kind(surface, kind, real[surface].get(kind), made[surface].get(kind), at_least, of_mode)
     kept = [one for one in drifts if one.share >= at_least]
     return sorted(kept, key=lambda one: (one.surface, -one.share, one.kind, one.path))
 
@@ -238,21 +243,30 @@ def _class(path: str, value: Any) -> str:
 
 
 def _one_sided(
-    surface: str, kind: str, path: str, is_live: bool, types: str, seen: int, messages: int, example: str = ""
+    surface: str,
+    kind: str,
+    path: str,
+    is_live: bool,
+    types: str,
+    seen: int,
+    messages: int,
+    example: str = "",
+    samples: int = 0,
 ) -> MemberDrift:
     """Return the drift of a member that only one side has."""
     difference: Difference = "only live" if is_live else "only emulated"
     live, emulated = (types, "") if is_live else ("", types)
-    return MemberDrift(surface, kind, path, difference, live, emulated, seen, messages, example)
+    return MemberDrift(surface, kind, path, difference, live, emulated, seen, messages, example, samples)
 
 
 def _of_kind(
-    surface: str, kind: str, live: _Kind | None, emulated: _Kind | None, at_least: float
+    surface: str, kind: str, live: _Kind | None, emulated: _Kind | None, at_least: float, of_mode: int
 ) -> Iterator[MemberDrift]:
     if live is None or emulated is None:
         only = live if live is not None else emulated
         assert only is not None
-        yield _one_sided(surface, kind, "", live is not None, "object", only.messages, only.messages)
+        counts = (only.messages, only.messages)
+        yield _one_sided(surface, kind, "", live is not None, "object", *counts, samples=of_mode)
         return
     for path in sorted(live.members.keys() | emulated.members.keys()):
         if not _is_reported(path, live, emulated):
@@ -262,8 +276,10 @@ def _of_kind(
             held, member = (live, real) if real is not None else (emulated, made)
             assert member is not None
             example = member.example if real is not None else ""
-            types = _names(member.types)
-            yield _one_sided(surface, kind, path, real is not None, types, member.seen, held.messages, example)
+            types, parent = _names(member.types), live.members.get(path.rpartition(".")[0])
+            samples = live.messages if parent is None else parent.seen
+            counts = (member.seen, held.messages)
+            yield _one_sided(surface, kind, path, real is not None, types, *counts, example, samples)
         else:
             yield from _of_values(surface, kind, path, real, made, live.messages, at_least)
 
