@@ -93,7 +93,8 @@ def turns_app(
     returns the user: turns that the request starts belong to this user, and all others are unknown to it, unless it
     returns `ALL_USERS`. Without ``authorize``, every client may reach every turn.
 
-    ``hosts``: the names in the header Host that the application answers to, with or without a port; None for any name.
+    ``hosts``: one name or several in the header Host that the application answers to, in any case, with or without a
+    port; None for any name.
     """
 
     @asynccontextmanager
@@ -149,12 +150,11 @@ class _Endpoints:
         status = query.get("status")
         if status not in (None, *_STATUSES):
             raise HTTPException(400, f"status must be {', '.join(_STATUSES)}, got {status!r:.40}")
+        before = query.get("before")
+        if before is not None and user is not None and (await self._manager.log.row(before)).user != user:
+            raise UnknownTurn(f"the log has no turn {before!r}")  # as for an id that the log does not have
         turns = await self._manager.turns(
-            status=status,
-            conversation=query.get("conversation"),
-            user=user,
-            before=query.get("before"),
-            limit=int(limit),
+            status=status, conversation=query.get("conversation"), user=user, before=before, limit=int(limit)
         )
         return json_response({"turns": turns})
 

@@ -221,7 +221,12 @@ def test_each_user_reaches_only_their_own_turns_and_does_only_what_the_hook_allo
         foreign.append(client.post("/turns", json={"message": "x", "conversation": turn}, headers=ben))
         assert [answer.status_code for answer in foreign] == [404] * 4 + [201]  # a conversation of the same name
         assert client.get("/turns", headers={"x-user": "nobody"}).status_code == 401
-        assert client.get("/turns", headers={**ana, "host": "evil.example"}).status_code == 421
+        hosts = {"evil.example": 421, "localhost.evil.example": 421, "LOCALHOST:80": 200, "localhost.": 200}
+        for host, status in hosts.items():
+            assert client.get("/turns", headers={**ana, "host": host}).status_code == status
+        pages = [client.get("/turns", params={"before": before}, headers=ben) for before in (turn, "none")]
+        assert [page.text.replace(turn, "none") for page in pages] == [pages[1].text] * 2
+        assert {page.status_code for page in pages} == {404}
         listed = [client.get("/turns", headers=headers).json()["turns"] for headers in (ana, ben, admin)]
         own = foreign[-1].json()["turn"]
         assert [[row["id"] for row in rows] for rows in listed] == [[turn], [own], [own, turn]]
