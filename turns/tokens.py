@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ def estimated(text: str) -> int:
 
 
 class TokenCounter:
-    """Counts tokens. ``count``: returns those of a text; `estimated` replaces it where it raises.
+    """Counts tokens. ``count``: returns those of a text; `estimated` replaces it where it raises or returns no number.
 
     Messages do not change, so each message of a growing conversation is counted once, not again in every round.
     """
@@ -51,7 +52,10 @@ class TokenCounter:
     def text(self, text: str) -> int:
         """Return the number of tokens of a text. Tokenizers reject texts that contain their special tokens."""
         try:
-            return self._count(text)
+            tokens = math.ceil(self._count(text))
+            if tokens < 0:
+                raise ValueError(f"a number of tokens must be >= 0, got {tokens}")
+            return tokens
         except BaseException as error:
             if not is_failure(error):
                 raise

@@ -30,7 +30,7 @@ from sqlalchemy import ColumnElement, Connection, Engine
 
 from ..errors import LogFailed
 from .batch import Batch
-from .engine import IDLE, PATIENCE, READERS, cut, end_idle, failing, is_locked, is_transient
+from .engine import IDLE, PATIENCE, READERS, address, cut, end_idle, failing, is_locked, is_transient
 from .tables import Statements
 
 _Read = TypeVar("_Read")
@@ -285,7 +285,7 @@ class Database:
         self.engine.dispose()
 
     def _no_answer(self, hint: str) -> LogFailed:
-        where = self.engine.url.render_as_string(hide_password=True)
+        where = address(self.engine.url)
         return LogFailed(f"the database has not answered for {self.patience:g} s", where=where, hint=hint)
 
     def _cut(self, seconds: float) -> None:

@@ -27,6 +27,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import MissingExtra
 
 from ..errors import LogFailed
+from ..secrets.names import Certainty, certainty_of
 from .tables import turns
 
 #: Default seconds to wait for a database that does not answer.
@@ -128,6 +129,12 @@ def end_idle(connection: Connection, idle: float) -> bool:
     )
 
 
+def address(url: URL) -> str:
+    """Return the URL for messages, without its password and without the secrets in its query."""
+    secret = [name for name in url.query if certainty_of(name) is not Certainty.NOTHING]
+    return url.difference_update_query(secret).render_as_string(hide_password=True)
+
+
 @contextmanager
 def failing(engine: Engine) -> Iterator[None]:
     """Convert SQLAlchemy errors into LogFailed. `make_engine` hides the statements' values in the messages."""
@@ -135,7 +142,7 @@ def failing(engine: Engine) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         cause = getattr(error, "orig", None) or error
-        where = engine.url.render_as_string(hide_password=True)
+        where = address(engine.url)
         raise LogFailed(f"the turn log failed: {type(cause).__name__}: {cause}", where=where) from error
 
 

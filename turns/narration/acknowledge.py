@@ -33,7 +33,7 @@ from ..execution.exceptions import described
 from ..provider import Provider
 from .text_stream import stream_text, text_request
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("toolparity")
 
 #: Punctuation that ends a hint: in Latin script, and that of CJK, Indic and Arabic scripts, Armenian and Ethiopic.
 _ENDS = " .…!,;:" + "\u3002\uff0e\uff61\uff01\uff0c\u3001\uff1b\uff1a" + "\u0964\u0965\u061b\u060c\u06d4\u0589\u1362"

@@ -27,7 +27,7 @@ from ..result_texts import for_user
 from .acknowledge import Hinted, hints_of, listed
 from .text_stream import stream_text, text_request
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("toolparity")
 
 INSTRUCTIONS = (
     "You report to a user on what they asked for. You are given JSON: userMessage is the user's message; toolResults "

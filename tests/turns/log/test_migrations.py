@@ -206,6 +206,7 @@ def test_a_failed_migration_leaves_the_database_unchanged(url: URL) -> None:
         ("sqlite:///:memory:", "a turn log cannot be in memory"),
         ("sqlite:////proc/no/such/folder/turns.db", "unable to open database file"),
         ("postgresql://user:hunter2@127.0.0.1:1/turns", "turns"),
+        ("postgresql://user@127.0.0.1:1/turns?password=hunter2&application_name=a", "turns.application_name=a"),
     ],
 )
 def test_the_error_of_an_unusable_database_states_the_reason_but_not_the_password(database: str, message: str) -> None:

@@ -66,4 +66,7 @@ async def test_planted_secrets_are_in_no_sink(how: str, log: Log, url: Any, capl
         engine.dispose()
         sinks += [outcome.text, caplog.text, *(span.to_json() for span in measured.spans)]
         assert [sink for sink in sinks if secret in sink] == []
+        assert {each.name for each in caplog.records if each.name.startswith("toolparity")} <= {
+            "toolparity"
+        }  # scrubbed
         assert all(kept in "".join(sinks) for kept in ("turn_failed", "REDACTED"))

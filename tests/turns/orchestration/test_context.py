@@ -221,11 +221,12 @@ def test_each_message_is_counted_once_in_a_growing_conversation() -> None:
     assert counted.count("Another conversation.") == 2
 
 
-def test_a_failing_counter_is_replaced_by_the_estimate() -> None:
+@pytest.mark.parametrize("wrong", [None, -1, float("nan")])
+def test_a_failing_counter_is_replaced_by_the_estimate(wrong: Any) -> None:
     def count(text: str) -> int:
         if "<|end|>" in text:
             raise ValueError("a mark of the tokenizer's own")
-        return estimated(text)
+        return wrong if "a" in text else estimated(text)
 
     conversation = request_of(User([TextPart("What does <|end|> mean?")]), *CONVERSATION[1:])
     built = build(ContextBuilder(700, count=count), conversation)
