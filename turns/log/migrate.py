@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine
 
 from ..errors import NewerLog
-from .engine import failing, make_engine
+from .engine import address, failing, make_engine
 
 VERSION_TABLE = "toolparity_version"
 #: The last migration, so that opening a log that is up to date need not load alembic.
@@ -72,7 +72,7 @@ def _run(connection: Connection, version: str | None) -> None:
     if version is not None and version not in known:
         raise NewerLog(
             f"unknown version of the turn log: {version}",
-            where=connection.engine.url.render_as_string(hide_password=True),
+            where=address(connection.engine.url),
             hint=f"this program knows up to {LATEST}: use a later one, or another database",
         )
     command.upgrade(config, "head")
