@@ -17,12 +17,13 @@ from ..errors import UnreadableSource
 from ..interchange import vcrpy
 from ..secrets import SecretLeak, scan
 from ..secrets.allowed import of_project
+from ..secrets.headers import TRACES
 from . import files
 
 #: Kinds that identify an account, a person or a request, but give no access.
 _IDENTIFIERS = frozenset({"account or request id", "e-mail address", "masked key"})
 _COMMENTS = "comments of the file"
-_IDENTIFYING_HEADERS = ("request-id", "cf-ray", "organization", "project")
+_ACCOUNT_HEADERS = ("organization", "project", "workspace")
 
 
 class ScannedFile(Struct):
@@ -45,8 +46,8 @@ def level_of(leak: SecretLeak) -> str:
     """Return "credential" or "identifier"."""
     if leak.kind in _IDENTIFIERS:
         return "identifier"
-    is_identifying = leak.kind == "header" and any(part in leak.path for part in _IDENTIFYING_HEADERS)
-    return "identifier" if is_identifying else "credential"
+    identifies = any(part in leak.path for part in _ACCOUNT_HEADERS) or TRACES.search(leak.path) is not None
+    return "identifier" if leak.kind == "header" and identifies else "credential"
 
 
 def scan_file(file: tuple[str, bool]) -> ScannedFile:

@@ -1,6 +1,7 @@
 """The allow-list: values that only look like secrets. The scrubber leaves them and the scanner does not refuse them.
 
-    [tool.toolparity.allow-secrets]            # in pyproject.toml, or in a file: allow-secrets = "allowed.toml"
+    [tool.toolparity.allow-secrets]            # in pyproject.toml, or in a file: allow-secrets = "allowed.toml",
+                                               # with this table, or with the entries alone
     "value:k3fq:38" = "a branch of the data set"   # one value, as the refusal prints it
     "hf_dataset_*" = "branches of the data set"    # a pattern of whole values
 
@@ -71,14 +72,19 @@ def of_project() -> AllowList:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, changed: int) -> AllowList:
-    table = _toml(path).get("tool", {}).get("toolparity", {}).get("allow-secrets", {})
+    table = _table(_toml(path))
     if isinstance(table, str):
         path = path.parent / table
-        table = _toml(path)
+        document = _toml(path)
+        table = _table(document) if isinstance(document.get("tool"), dict) else document
     if not isinstance(table, dict):
         what = "allow-secrets must be a table of entries and reasons, or the name of a file with one"
         raise InvalidAllowList(what, where=str(path))
     return AllowList(table, str(path))
+
+
+def _table(document: dict[str, Any]) -> Any:
+    return document.get("tool", {}).get("toolparity", {}).get("allow-secrets", {})
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -60,7 +60,7 @@ KEPT = frozenset(
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "ratelimit-")
 
 #: Parts of names of headers whose values identify a request, a session or an account, and carry no credential.
-_TRACES = re.compile(r"request-?id|cf-ray|trace-?id|traceparent|correlation-?id", re.IGNORECASE)
+TRACES = re.compile(r"request-?id|cf-ray|trace-?id|traceparent|correlation-?id", re.IGNORECASE)
 
 #: Headers whose names have a word of a credential, but whose values are settings.
 _SETTINGS = re.compile(
@@ -95,7 +95,7 @@ def is_replaced(name: str) -> bool:
     """Return whether a header that stays in a cassette gets another value: a credential, or an id of the account."""
     if is_kept(name) or _SETTINGS.match(name):
         return False
-    return is_credential_header(name) or _TRACES.search(name) is not None
+    return is_credential_header(name) or TRACES.search(name) is not None
 
 
 def is_masked(value: str, name: str = "") -> bool:
@@ -135,7 +135,7 @@ def unnamed_credentials(headers: Mapping[Any, Any]) -> list[str]:
     return [
         value
         for name, given in headers.items()
-        if not is_kept(str(name)) and not _NO_KEYS.match(str(name)) and not _TRACES.search(str(name))
+        if not is_kept(str(name)) and not _NO_KEYS.match(str(name)) and not TRACES.search(str(name))
         for value in str(given[0] if isinstance(given, list) and given else given).split()
         if len(value) >= _SHORTEST_UNNAMED and is_random(value)
     ]

@@ -159,7 +159,10 @@ def test_the_refusal_names_the_entry_that_allows_a_value(tmp_path: Path, monkeyp
     entry = re.search(r'\[tool.toolparity.allow-secrets\] (".*") = "reason"', str(caught.value))
     assert entry is not None
     for allowed in (entry[1], f'"{_RANDOM[:8]}*"'):
-        (tmp_path / "pyproject.toml").write_text(f'[tool.toolparity.allow-secrets]\n{allowed} = "not a key"\n')
+        table = f'[tool.toolparity.allow-secrets]\n{allowed} = "not a key"\n'
+        (tmp_path / "allowed.toml").write_text(table)
+        by_file = '[tool.toolparity]\nallow-secrets = "allowed.toml"\n'
+        (tmp_path / "pyproject.toml").write_text(by_file if allowed == entry[1] else table)
         refuse(given, environ={})
         assert Scrubber({}).cassette(given)["responses"] == given["responses"]
     (tmp_path / "pyproject.toml").write_text('[tool.toolparity.allow-secrets]\n"abc*" = ""\n')
