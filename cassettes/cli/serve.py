@@ -129,7 +129,7 @@ def command(
     Examples:
       toolparity serve
       toolparity serve parallel-three --port 8080 --chunking bytes
-      toolparity serve --scenarios tests/scenarios
+      toolparity serve --scenarios my-scenarios
       toolparity serve --library cassettes --upstream https://api.openai.com
       toolparity serve --tls --ca-file ca.pem
       OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
