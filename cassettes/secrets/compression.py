@@ -17,6 +17,8 @@ MAX_UNPACKED = 64 << 20
 
 #: Shorter runs decode to fewer bytes than any secret pattern needs.
 BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+#: Hexadecimal digits of printable ASCII.
+HEX_RUN = re.compile(r"(?<![0-9a-fA-F])(?:[2-7][0-9a-f]){16,}(?![0-9a-fA-F])")
 
 _ZSTD_MARK = b"\x28\xb5\x2f\xfd"
 

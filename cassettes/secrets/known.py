@@ -19,6 +19,9 @@ from ..surfaces import SURFACES
 #: Shorter values occur in ordinary text by chance.
 MIN_LENGTH = 8
 
+#: How many characters of a value's beginning no other text has.
+_CITED = 16
+
 #: Words of a variable name that mark its value as a secret. ``AUTHOR`` and ``TOKENIZERS`` are other words.
 _NAME_WORDS = frozenset(
     {
@@ -111,6 +114,24 @@ class KnownSecrets:
                     spans.append((at, end))
                     yield Match(kind, at, needle, stand_in, len(needle))
                 at = text.find(needle, end)
+        for value, kind in self._kinds.items():
+            for start, end in _beginnings(value, text):
+                if not any(start < high and low < end for low, high in spans):
+                    spans.append((start, end))
+                    yield Match(kind, start, text[start:end], placeholder(text[start:end]), end - start)
+
+
+def _beginnings(value: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text cites the beginning of a value: ``sk-proj-abc…``. Web tokens begin alike."""
+    if len(value) < _CITED + MIN_LENGTH or value.startswith("eyJ"):
+        return
+    at = text.find(value[:_CITED])
+    while at >= 0:
+        end = at + _CITED
+        while end - at < len(value) and text[end : end + 1] == value[end - at]:
+            end += 1
+        yield at, end
+        at = text.find(value[:_CITED], end)
 
 
 def _spellings(value: str) -> list[str]:

@@ -87,6 +87,10 @@ class Scrubber:
     def before_record_request(self, request: Any) -> Any:
         """vcrpy's hook. Changes and returns ``request``, which is vcrpy's own copy."""
         self._learn(request.uri, request.headers)
+        with self._texts.learning():
+            return self._hooked(request)
+
+    def _hooked(self, request: Any) -> Any:
         request.uri = self.uri(request.uri)
         if structured.is_structured(request.body):
             request.body = self._structured(request.body)
@@ -209,9 +213,8 @@ class Scrubber:
             body = request.body if structured.is_structured(request.body) else _read(request.body)
             copy = type(request)(request.method, request.uri, body, dict(request.headers))
             return self.before_record_request(copy)
-        out = self._part(request)
-        out["uri"] = self.uri(str(request["uri"]))
-        return out
+        with self._texts.learning():
+            return {**self._part(request), "uri": self.uri(str(request["uri"]))}
 
     def _structured(self, body: Any) -> Any:
         encoded = json_codec.encode(structured.plain(body))

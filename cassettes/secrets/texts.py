@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from toolparity.turns.secrets import patterns
 from toolparity.turns.secrets.forms import Match
+from toolparity.turns.secrets.names import is_random
 
 from ..sources.bodies import wide_encoding
 from . import compression, protowire
@@ -26,7 +30,17 @@ class TextScrubber:
         self.known = known
         self.allow = allow
         self.counts: Counter[str] = Counter()
+        self.learns = False
         self._clean: set[str] = set()  # base64 runs without secrets, because layers and pieces repeat the same runs
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """Search all later texts for the named secrets of those that are scrubbed meanwhile."""
+        self.learns = True
+        try:
+            yield
+        finally:
+            self.learns = False
 
     def text(self, text: str, depth: int = 0) -> str:
         """Return ``text`` without secrets. It keeps its length, unless compressed data inside cannot."""
@@ -107,6 +121,11 @@ class TextScrubber:
             self._packed(text, depth)
 
     def _packed(self, text: SearchableText, depth: int) -> None:
+        for run in compression.HEX_RUN.finditer(text.text):
+            plain = bytes.fromhex(run.group()).decode("ascii")
+            clean = self.text(plain, depth + 1)
+            if clean != plain and len(clean) == len(plain):
+                text.write(run.start(), clean.encode().hex())
         for run in compression.BASE64_RUN.finditer(text.text):
             if run.group() in self._clean:
                 continue
@@ -135,12 +154,20 @@ class TextScrubber:
         else:
             text.write(found.start, found.stand_in)
         self.counts[found.kind] += 1
+        if self.learns and found.kind == "named secret" and is_random(found.secret):
+            self.known.add([found.secret], found.kind)
 
 
 def _is_binary(data: bytes) -> bool:
-    """Return whether bytes are not text: invalid UTF-8, or control characters that text does not use."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
+    """Return whether bytes are not text: control characters that text does not use, or mostly invalid UTF-8."""
+    if _CONTROL.search(data):
         return True
-    return "\0" in text or any(char in text for char in "\x01\x02\x03\x04\x05\x06\x0e\x0f\x10\x11\x12\x14\x16\x17")
+    try:
+        data.decode()
+    except UnicodeDecodeError:  # text in an encoding of one byte a letter, such as latin-1, is mostly ASCII
+        return len(_NOT_ASCII.sub(b"", data)) < 0.9 * len(data)
+    return False
+
+
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x12\x14\x16\x17]")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")

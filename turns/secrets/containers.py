@@ -9,28 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from . import names
-from .forms import Form, SecretPattern, is_chosen, is_chosen_and_mixed, is_mixed, is_pair
-from .name_places import NAMED, QUOTE, places
+from . import named, names
+from .commands import COMMANDS, arguments
+from .forms import Form, SecretPattern, is_chosen, is_mixed, is_pair
+from .name_places import NAMED, QUOTE, name_at, places
+from .tables import rows
 
 #: Members with a name, and with the value that it names.
-_NAMES = r"name|key|variable|var|field|header|param(?:eter)?|env|id|label|setting|option|attribute|property"
-_VALUES = r"value|val|secret_?value|string_?value|plain_?text|default_?value|current_?value"
+_NAMES = r"name|key|variable|var|field|header|param(?:eter)?|env|id|label|setting|option|attribute|property|title"
+_VALUES = r"\w{0,20}value|val|plain_?text"
+#: Other members beside a name, whose values must look like passwords.
+_CONTENTS = r"v|content|text|data|default"
 _CHARS = r"[^\s\"'<>{}\[\],;\\]"
 _TO = rf"(?:{QUOTE})?\s*[:=]\s*"
 _VALUE = (
-    rf"(?:{QUOTE})?(?:{_VALUES}){_TO}(?:\{{\s*{QUOTE}string_?value{QUOTE}\s*:\s*)?"
+    rf"(?:{QUOTE})?(?:{_VALUES}|(?P<weak>{_CONTENTS})){_TO}(?:\{{\s*{QUOTE}string_?value{QUOTE}\s*:\s*)?"
     rf"(?:\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?(?P<quoted>(?:(?!(?P=quote))[^\\\n]){{6,}})"
     rf"|(?P<plain>{_CHARS}{{6,}}))"
 )
-_BEFORE = re.compile(rf"(?<![A-Za-z0-9])(?P<label>[\w-]{{0,24}}(?:{_NAMES})){_TO}(?:{QUOTE})?$", re.IGNORECASE)
+_BEFORE = re.compile(
+    rf"(?<![A-Za-z0-9])(?P<label>[\w-]{{0,24}}(?:{_NAMES})|k){_TO}(?:{QUOTE})?(?:[\w.-]+[/ ]|/){{0,8}}$", re.IGNORECASE
+)
 _AFTER = re.compile(rf"(?:{QUOTE})?\s*[,;]?\s*(?:[^{{}}]{{0,200}}?[,;\s])?(?<![A-Za-z0-9_.-]){_VALUE}", re.IGNORECASE)
 _KEY_NAME = re.compile(r"(?:key|token|secret|password|credential)_?name$", re.IGNORECASE)
-_VALUE_HINT = re.compile(r"(?:val(?:ue)?|plain_?text)\\*[\"']?\s*[:=]", re.IGNORECASE)
+_FLAG = re.compile(rf"{QUOTE}(?:sensitive|secure|(?:is_?)?secret|no_?echo){QUOTE}\s*:\s*true", re.IGNORECASE)
+_FLAGS = ("sensitive", "secure", "secret", "echo")
+_FLAGGED = re.compile(_VALUE, re.IGNORECASE)
 #: How far a value is from its name.
 _NEAR = 600
 
-_LIST = re.compile(rf"{_TO}\[(?P<it>[^\[\]]{{6,8000}})(?:\]|$)|{_TO}\{{(?P<map>[^{{}}]{{6,8000}})(?:\}}|$)")
+_YAML_LIST = re.compile(r":[ \t]*\r?\n(?:[ \t]*-[ \t]+[^\s\"']+[ \t]*(?:\r?\n|$))+")
+_YAML_ITEM = re.compile(r"-[ \t]+(?P<it>[^\s\"'-][^\s\"']{5,})")
+_LIST = re.compile(
+    rf"{_TO}\[(?P<it>[^\[\]]{{6,8000}})(?:\]|$)|(?:{_TO}|{QUOTE}\s*)\{{(?P<map>[^{{}}]{{6,8000}})(?:\}}|$)"
+)
 _NAME = re.compile(r"(?<=[\"'])[\w. -]+(?=\\*[\"'])|[\w.-]+")
 _ITEM = re.compile(r"\\*(?P<quote>[\"'])(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})\\*(?P=quote)(?!\s*:)")
 
@@ -39,32 +51,44 @@ _Found = Iterator[tuple[str, int, int]]
 
 def _siblings(text: str) -> _Found:
     """Yield values whose names are the values beside them: ``{"name": "DB_PASSWORD", "value": …}``."""
-    if _VALUE_HINT.search(text) is None:
-        return
     for start in places(text):
         name = _NAME.match(text, start)
         if name is None:
             continue
-        label = _BEFORE.search(text, max(start - 60, 0), start)
-        after = None
-        called = name[0]
+        label = _BEFORE.search(text, max(start - 140, 0), start)
+        found: list[tuple[re.Match[str], int]] = []
+        at = name_at(text, start)
+        called = at[0] if at else name[0]
         if label is not None:
             if _KEY_NAME.search(label["label"]):
                 called = label["label"][: -len("name")] or called
-            after = _AFTER.match(text, name.end())
-            if after is None:
+            if after := _AFTER.match(text, name.end()):
+                found.append((after, 0))
+            else:
                 begin = max(start - _NEAR, 0)
                 head = text[begin : label.start()].rstrip("\\\"' \t\r\n-")
-                if _VALUE_HINT.search(head):
-                    brace = max(head.rfind("}"), head.rfind("{") if "stringValue" not in head else -1) + 1
-                    for found in re.finditer(_VALUE, head[brace:] + '"', re.IGNORECASE):
-                        yield (called, *_span(found, begin + brace))
+                brace = max(head.rfind("}"), head.rfind("{") if "stringValue" not in head else -1) + 1
+                found += ((before, begin + brace) for before in _FLAGGED.finditer(head[brace:] + '"'))
         elif _KEY_NAME.search(name[0]):
             called = name[0][: -len("name")].rstrip("_")
-            value = re.compile(_TO + QUOTE).match(text, name.end())
-            after = _AFTER.match(text, value.end()) if value else None
-        if after is not None:
-            yield (called, *_span(after, 0))
+            value = _QUOTED_AFTER.match(text, name.end())
+            if value and (after := _AFTER.match(text, value.end())):
+                found.append((after, 0))
+        for each, offset in found:
+            if each["weak"] is None or names.is_password(each["quoted"] or each["plain"]):
+                yield (called, *_span(each, offset))
+
+
+_QUOTED_AFTER = re.compile(_TO + QUOTE)
+
+
+def _flagged(text: str) -> _Found:
+    """Yield the values of objects that call themselves secret: ``{"value": …, "sensitive": true}``."""
+    for flag in _FLAG.finditer(text):
+        begin = text.rfind("{", 0, flag.start()) + 1
+        end = text.find("}", flag.end())
+        for found in _FLAGGED.finditer(text, begin, end if end >= 0 else len(text)):
+            yield ("", *_span(found, 0))
 
 
 def _span(found: re.Match[str], offset: int) -> tuple[int, int]:
@@ -76,14 +100,33 @@ def _items(text: str) -> _Found:
     """Yield the strings of lists and objects whose names mark secrets: ``"api_keys": ["…", "…"]``."""
     for start in places(text):
         name = _NAME.match(text, start)
-        if name is None or (found := _LIST.match(text, name.end())) is None:
+        if name is None:
             continue
-        if names.certainty_of(name[0]) is names.Certainty.NOTHING and name[0].lower() not in ("keys", "auths"):
+        said = names.certainty_of(name[0])
+        if listed := _YAML_LIST.match(text, name.end()):
+            for item in _YAML_ITEM.finditer(text, *listed.span()):
+                if _is_member(said, item["it"]):
+                    yield ("token", *item.span("it"))
+        if (found := _LIST.match(text, name.end())) is None:
+            continue
+        if said is names.Certainty.NOTHING and name[0].lower() not in ("keys", "auths"):
             continue
         group = "it" if found["it"] is not None else "map"
         for item in _ITEM.finditer(text, *found.span(group)):
-            if is_mixed(item["it"]) and (group == "it" or names.is_random(item["it"])):
+            value = item["it"]
+            if is_mixed(value) if group == "it" else _is_member(said, value):
                 yield ("token", *item.span("it"))
+
+
+def _is_member(said: names.Certainty, value: str) -> bool:
+    if names.is_random(value):
+        return True
+    strong = said in (names.Certainty.SURE, names.Certainty.CHOSEN) and names.is_password(value)
+    return strong and not names.is_reference(value) and _PATTERN.search(value) is None
+
+
+#: Characters of patterns in schemas.
+_PATTERN = re.compile(r"[][{}()\\|/]")
 
 
 _STRINGS = re.compile(r"stringData[\"'\\]*\s*:\s*(?:\{(?P<json>[^{}]*)|(?P<yaml>(?:\r?\n[ \t]+[^\r\n]+)+))")
@@ -106,11 +149,14 @@ def _kubernetes(text: str) -> _Found:
 
 #: Two keys of one account, side by side: alone, ``primaryKey`` and ``key1`` are harmless.
 _ORDINALS = ("secondarykey", "secondary_key", "secondary-key", "key2", "key_2", "key-2")
-_TOOLS = r"mysql\w*|mariadb\w*|sshpass|mongo\w*|redis-cli|docker|podman|helm|sqlcmd|ldap\w+|7z|zip|unzip"
 
 CONTAINERS: tuple[SecretPattern, ...] = (
+    SecretPattern("named secret", NAMED, named=True, plausible=is_chosen, member=True, find=named.values),
+    SecretPattern("named secret", NAMED, plausible=is_chosen, member=True, find=rows),
+    SecretPattern("named secret", COMMANDS, plausible=is_chosen, member=True, find=arguments),
     SecretPattern("named secret", NAMED, named=True, plausible=is_chosen, member=True, find=_siblings),
     SecretPattern("named secret", NAMED, plausible=is_chosen, member=True, find=_items),
+    SecretPattern("named secret", _FLAGS, plausible=is_chosen, member=True, find=_flagged),
     SecretPattern(
         "named secret",
         _ORDINALS,
@@ -123,77 +169,36 @@ CONTAINERS: tuple[SecretPattern, ...] = (
     ),
     SecretPattern("named secret", ("stringdata", "secret"), member=True, find=_kubernetes, plausible=is_chosen),
     SecretPattern(
+        "webhook",  # addresses whose path is a credential
+        ("/services/t", "/api/webhooks/", "/hooks/catch/", "/soap/v3", "/telemetry"),
+        Form(
+            r"/(?:services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}|api/webhooks/[0-9]{16,20}|hooks/catch/[0-9]+|soap/v3(?:\.1)?"
+            r"|api/v1(?=/[A-Z0-9]{20}/telemetry))/(?P<it>[\w-]{6,})",
+            re.IGNORECASE,
+        ),
+    ),
+    SecretPattern(
+        "password hash",
+        ("$",),
+        Form(
+            r"(?P<it>\$(?:2[abxy]?\$[0-9]{2}\$[./A-Za-z0-9]{40,53}"
+            r"|(?:[156y]|apr1|argon2[a-z]{1,2})\$[./A-Za-z0-9$,=+]{20,}))"
+        ),
+    ),
+    SecretPattern(
+        "seed phrase",
+        ("phrase", "mnemonic"),
+        Form(
+            r"\b(?:(?:seed|recovery|backup|secret)[ _-]?phrase|mnemonic)[\"']?(?: is| are|[ \t]*[:=])[: \t]*[\"']?"
+            r"(?P<it>(?:[a-z]{3,8} ){11,23}[a-z]{3,8})\b",
+            re.IGNORECASE,
+        ),
+    ),
+    SecretPattern(
         "named secret",  # the path of an address: https://host/api_key/…
-        ("key/", "token/", "secret/"),
-        Form(r"/(?P<name>[\w.-]{0,40}(?:key|token|secret))/(?P<it>[A-Za-z0-9_~-]{16,})", re.IGNORECASE),
+        ("key/", "token/", "secret/", "password/"),
+        Form(r"/[\w.-]{0,40}(?:key|token|secret|reset-password)/(?P<it>[A-Za-z0-9_~-]{16,})", re.IGNORECASE),
         plausible=names.is_random,
-        named=True,
-    ),
-    SecretPattern(
-        "named secret",  # a connection string: Server=…;Password=…
-        ("password=", "pwd="),
-        Form(r";[ \t]*(?:password|pwd)[ \t]*=[ \t]*(?P<it>[^;\s\"'\\]{6,})", re.IGNORECASE),
-        plausible=is_chosen,
-    ),
-    SecretPattern(
-        "named secret",  # an option of a command: --db-password …, and in lists of arguments
-        NAMED,
-        Form(
-            r"--?(?P<name>[A-Za-z][\w.-]{2,60})(?:[= \t]|\\*[\"'],[ \t\r\n]*(?=\\*[\"']))[ \t]*\\*[\"']?"
-            r"(?P<it>[^\s\"'\\<>|&;(){}\[\],-][^\s\"'\\<>|&;(){}\[\],]{5,})",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen,
-        named=True,
-        begins=0,
-        member=True,
-    ),
-    SecretPattern(
-        "named secret",  # db_password = "…", in code and configurations
-        NAMED,
-        Form(
-            r"(?<![\w.$-])(?P<name>[\w.-]{2,80})[ \t]{0,4}(?::?=|:|=>)[ \t]{0,4}[rbuf]?(?P<quote>[\"'`])"
-            r"(?P<it>(?:(?!(?P=quote))[^\\\s]){6,200})(?P=quote)",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen_and_mixed,
-        named=True,
-        begins=0,
-    ),
-    SecretPattern(
-        "named secret",  # DB_PASSWORD: …, password=…&
-        NAMED,
-        Form(
-            r"(?<![\w.$-])(?P<name>[\w.-]{0,60}(?:password|passwd|pwd))[ \t]{0,4}[:=][ \t]{0,4}"
-            r"(?P<it>[^\s\"'`\\<>|&;(){}\[\],.:=/$][^\s\"'`\\<>|&;(){}\[\],=]{7,})",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen_and_mixed,
-        named=True,
-        begins=0,
-    ),
-    SecretPattern(
-        "named secret",  # <password>…</password>, <key>password</key><string>…, | DB_PASSWORD | … |, ENV DB_PASSWORD …
-        NAMED,
-        Form(
-            r"(?P<name>[\w.-]{2,80})(?:(?<=[\w-])(?:>|</key>\s*<string>)|[ \t`*\"']{0,6}\|[ \t`*\"']{0,6}"
-            r"|(?<=(?-i:[A-Z]))[ \t]+(?=[^\s=]+\s*$))"
-            r"(?P<it>[^\s\"'`\\<>|&;(){}\[\],.:=/$-][^\s\"'`\\<>|&;(){}\[\],=]{5,})",
-            re.IGNORECASE | re.MULTILINE,
-        ),
-        plausible=is_chosen_and_mixed,
-        named=True,
-        begins=0,
-    ),
-    SecretPattern(
-        "named secret",  # in a sentence
-        ("password", "passcode", "api key", "api_key"),
-        Form(
-            r"\b(?:password|passcode|api[ _]key)(?: (?:for|of|to) [^\n\"'.:]{1,40}?)? (?:is|was)(?: now)?:? [\"'`]?"
-            r"(?P<it>[^\s\"'`\\<>|&;(){}\[\],.:=/$-][^\s\"'`\\<>|&;(){}\[\],=]{6,}[^\s\"'`\\<>|&;(){}\[\],=.:!?])",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen_and_mixed,
     ),
     SecretPattern(
         "credentials",  # "auth": base64 of a name and a password, as in Docker's configuration
@@ -203,21 +208,45 @@ CONTAINERS: tuple[SecretPattern, ...] = (
         member=True,
     ),
     SecretPattern(
-        "named secret",  # a variable before a command: PGPASSWORD=… psql
-        ("PASSWORD=", "PASSWD=", "MYSQL_PWD="),
-        Form(r"(?<![\w$])(?P<name>[A-Z0-9_]*(?:PASSWORD|PASSWD|MYSQL_PWD))=[\"'\\]*(?P<it>[^\s\"'\\;&|<>(){}]{6,})"),
-        plausible=is_chosen,
-        named=True,
+        "named secret",  # a call or a pair with the name of a user: login('bob', '…'), credentials: bob:…
+        ("auth=", "auth(", "login", "credential", "connect(", "wifi.begin", "directoryentry", "opendsobject"),
+        Form(
+            r"(?:auth|login|credentials?|authenticate|connect|wifi\.begin|directoryentry|opendsobject)[\"']?"
+            r"(?:[ \t]*=?[ \t]*\([^()]{0,120}?[\"'][^\"'\n]{1,80}[\"'],\s*[rbu]?[\"']"
+            r"|[ \t]*[:=][ \t]*[\w.@-]{1,60}[ \t]*[:/][ \t]*)(?P<it>[^\s\"'\\,;()]{6,200})",
+            re.IGNORECASE,
+        ),
+        plausible=lambda text: is_chosen(text) and names.is_password(text) and not names.is_reference(text),
     ),
     SecretPattern(
-        "named secret",  # mysql -p…
-        (" -p", " -a ", '", "-p', '","-p'),
+        "named secret",  # a code for one time, Google's passwords for applications
+        ("otp", "code", "app"),
         Form(
-            rf"\b(?:{_TOOLS})\b[^\n|;&]{{0,200}}?[\s\"'](?:-p(?:\\*[\"'],\s*\\*[\"']|[ \t]+)?|-a[ \t]+)\\*[\"']?"
-            r"(?P<it>[^\s\"'\\<>|&;(){}\[\],=:/-][^\s\"'\\<>|&;(){}\[\],:/]{5,})"
+            r"\b(?:(?:otp|one[- ]time (?:code|password)|(?:verification|security|login) code)\b[^\n0-9]{0,20}"
+            r"(?=[0-9]{6,8}\b)"
+            r"|app[ -]password[^\n]{0,12}?[ :=](?=[a-z]{4} ))(?P<it>[0-9]{6,8}|(?:[a-z]{4} ){3}[a-z]{4}\b)",
+            re.IGNORECASE,
         ),
-        plausible=is_chosen_and_mixed,
+    ),
+    SecretPattern(
+        "private key",  # JSON Web Keys (RFC 7518): the private members
+        ("kty",),
+        Form(r"(?<=[\"'])(?:d|p|q|dp|dq|qi|k)\\*[\"']\s*:\s*\\*[\"'](?P<it>[A-Za-z0-9_-]{20,})"),
         member=True,
+    ),
+    SecretPattern(
+        "private key",  # PuTTY
+        ("Private-Lines:",),
+        Form(r"Private-Lines: *[0-9]+[\s\\rn]+(?P<it>(?:[A-Za-z0-9+/=]{4,80}\r?\n?){1,200})"),
+    ),
+    SecretPattern(
+        "AWS secret",  # beside the id of its key
+        ("AKIA", "ASIA", "REDA"),  # the id may be replaced already
+        Form(
+            r"(?:(?:AKIA|ASIA)[0-9A-Z]{16}|REDACTEDREDACTED[a-z2-7]{4})[\"'\s,;:|/]{1,12}"
+            r"(?:[\w .-]{0,30}[=:]\s*)?[\"']?(?P<it>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+        ),
+        plausible=is_mixed,
     ),
     SecretPattern(
         "named secret",  # .netrc

@@ -31,10 +31,9 @@ class SecretPattern(NamedTuple):
 
     ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept. ``core``: the
     pattern without its condition on what precedes it, which Python searches much faster; it is searched first.
-    ``begins``: how many characters before the name the pattern begins. It can match only there, so that it is tried
-    only where a hint is part of a name. ``member``: the form of a member of JSON, which only a document as a whole
-    shows. ``dense``: each match is one long word, so that hints are looked for in long words only. ``find``: yields
-    (name, start, end) of the values, in the place of a pattern.
+    ``member``: the form of a member of JSON, which only a document as a whole shows. ``dense``: each match is one long
+    word, so that hints are looked for in long words only. ``find``: yields (name, start, end) of the values, in the
+    place of a pattern.
     """
 
     kind: str
@@ -44,7 +43,6 @@ class SecretPattern(NamedTuple):
     plausible: Callable[[str], bool] = lambda text: True
     named: bool = False
     core: Form | None = None
-    begins: int | None = None
     member: bool = False
     dense: bool = False
     find: Callable[[str], Iterator[tuple[str, int, int]]] | None = None
@@ -75,7 +73,8 @@ def is_mixed(text: str) -> bool:
 
 def is_key(text: str) -> bool:
     """Return whether a text is mixed, or has both cases and high entropy (Hugging Face's tokens)."""
-    return is_mixed(text) or (text.lower() != text != text.upper() and entropy(text) >= 4.2)
+    varied = entropy(text) >= (4.2 if text.lower() != text != text.upper() else 3.6)
+    return is_mixed(text) or (varied and (text.lower() != text != text.upper() or len(text) >= 30))
 
 
 def is_random_key(text: str) -> bool:
@@ -100,10 +99,6 @@ def is_pair(text: str) -> bool:
     except ValueError:
         return False
     return b":" in pair[1:-1] and pair.isascii() and pair.decode("ascii").isprintable()
-
-
-def is_chosen_and_mixed(text: str) -> bool:
-    return is_mixed(text) and is_chosen(text) and not names.is_reference(text)
 
 
 def is_mask(text: str) -> bool:

@@ -5,12 +5,28 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .names import FOREIGN
+from .names import FOREIGN, Certainty, certainty_of, is_harmless
 
 #: Every name of a secret contains one of these.
 NAMED = (
     *("key", "token", "secret", "pass", "pwd", "phrase", "mnemonic"),
-    *("auth", "cookie", "credential", "bearer", "jwt", "pat", "dsn"),
+    *(
+        "auth",
+        "cookie",
+        "credential",
+        "bearer",
+        "jwt",
+        "pat",
+        "dsn",
+        "pw",
+        "psk",
+        "pswd",
+        "clave",
+        "sas",
+        "pem",
+        "seed",
+    ),
+    *("pin", "otp", "cvv", "_code", "code", "verifier", "assertion", "answer", "identified by", "login"),
     *(word for word in FOREIGN if word.isascii()),
 )
 #: The same, with words that are not ASCII.
@@ -18,7 +34,9 @@ ALL_NAMED = NAMED + tuple(word for word in FOREIGN if not word.isascii())
 #: A quote, which JSON in JSON escapes.
 QUOTE = r"""\\*["']"""
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
-_QUOTED = re.compile(r"([\"'])[\w.-]+(?: [\w.-]+)* $")
+#: Names are words that other words can precede: ``API key``. Some have blanks inside.
+_NAME = re.compile(r"mot de passe|identified by|[\w.-]*[\w-]", re.IGNORECASE)
+_WORD_BEFORE = re.compile(r"(?<![\w.-])([A-Za-z]+) $")
 #: A member whose value is a number or a constant, such as the tokens of a usage.
 _NO_TEXT = re.compile(r"[\w.-]*\\*[\"']\s*:\s*(?:-?[0-9]|true|false|null)")
 
@@ -44,9 +62,20 @@ def places(text: str) -> list[int]:
             if start in seen:
                 continue
             seen.add(start)
-            if _NO_TEXT.match(text, at):
-                continue
-            starts.add(start)
-            if text[start - 1 : start] == " " and (quoted := _QUOTED.search(text, max(start - 40, 0), start)):
-                starts.add(quoted.end(1))  # "API key"
+            if not _NO_TEXT.match(text, at):
+                starts.add(start)
     return sorted(starts)
+
+
+def name_at(text: str, start: int) -> tuple[str, int] | None:
+    """Return the name at a place and its end, if it can mark a secret, with the word before it if that decides."""
+    found = _NAME.match(text, start)
+    if found is None:
+        return None
+    name = found[0]
+    before = _WORD_BEFORE.search(text, max(start - 24, 0), start)
+    if before is not None:
+        longer = f"{before[1]} {name}"
+        if certainty_of(longer).value > certainty_of(name).value or is_harmless(longer):
+            name = longer
+    return (name, found.end()) if certainty_of(name) is not Certainty.NOTHING else None

@@ -11,18 +11,24 @@ import math
 import re
 from collections import Counter
 from enum import Enum
+from functools import lru_cache
 
-#: Words before ``key`` that make it a credential.
-_KEYS = frozenset(
-    {
+#: Last words that always mean a secret if one of these precedes them.
+_SURE_AFTER = {
+    "key": {
         *("api", "access", "secret", "private", "signing", "encryption", "subscription", "master", "admin", "license"),
-        *("account", "shared", "deploy", "personal", "service"),
-    }
-)
-_TOKENS = frozenset({"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"})
-_SECRETS = frozenset({"client", "webhook", "signing", "app", "api", "shared", "consumer"})
+        *("account", "shared", "deploy", "personal", "service", "preshared"),
+    },
+    "token": {"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"},
+    "secret": {"client", "webhook", "signing", "app", "api", "shared", "consumer"},
+    "phrase": {"seed", "recovery", "secret", "backup", "pass"},
+    "answer": {"security"},
+    "by": {"identified"},
+}
 #: Last words that mean a secret whatever precedes them, and endings of compound words.
-_SURE = frozenset({"password", "passwd", "passphrase", "passcode", "pwd", "authorization", "cookie", "mnemonic"})
+_SURE = frozenset(
+    {"password", "passwd", "passphrase", "passcode", "pwd", "pswd", "authorization", "cookie", "mnemonic"}
+)
 #: Words for a password or a key in other languages, whose letters or words are not those of English names.
 FOREIGN = (
     *(
@@ -32,14 +38,18 @@ FOREIGN = (
         "contrasena",
         "senha",
         "mot_de_passe",
+        "mot de passe",
         "motdepasse",
         "wachtwoord",
         "lösenord",
+        "schlüssel",
+        "schluessel",
     ),
     *(
         "пароль",
         "секрет",
         "ключ",
+        "доступа",
         "密码",
         "密碼",
         "密钥",
@@ -54,12 +64,16 @@ FOREIGN = (
     *("şifre", "parola", "κωδικός", "סיסמה", "كلمة_المرور", "पासवर्ड", "รหัสผ่าน"),
 )
 _PHRASES = frozenset({"passphrase", "mnemonic"})
-_OF_PHRASES = frozenset({"seed", "recovery", "secret", "backup", "pass"})
 _SURE_ENDINGS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "secretkey", "privatekey", "signingkey"),
     *("apitoken", "accesstoken", "authtoken", "refreshtoken", "sessiontoken", "bearertoken", "clientsecret"),
 )
-_LIKELY = frozenset({"key", "token", "secret", "auth", "bearer", "credential", "jwt", "pat", "dsn", "pass"})
+#: Words for what people choose or type, and may be short: letters and digits, or several digits.
+_PASSES = frozenset({"pass", "pw", "psk", "clave"})
+_CODES = frozenset({"pin", "otp", "cvv", "cvc"})
+_BEFORE_CODE = frozenset({"recovery", "backup", "security", "unlock", "verification", "mfa", "otp", "access", "auth"})
+_CHOSEN = _PASSES | _CODES | {"secret", "credential"}
+_LIKELY = frozenset({"key", "token", "auth", "bearer", "jwt", "pat", "dsn", "sas", "seed", "verifier", "assertion"})
 _LIKELY_ENDINGS = ("token", "secret")
 #: Words before ``key`` and ``token`` that make it harmless: positions in lists, parts of text, entries of tables.
 _HARMLESS = frozenset(
@@ -74,7 +88,22 @@ _HARMLESS = frozenset(
 _SUFFIXES = frozenset(
     {
         *("prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "sandbox"),
-        *("local", "old", "new", "current", "backup", "primary", "secondary", "default", "value", "plain", "raw", "v"),
+        *(
+            "local",
+            "old",
+            "new",
+            "current",
+            "backup",
+            "primary",
+            "secondary",
+            "default",
+            "value",
+            "plain",
+            "raw",
+            "v",
+            "pem",
+            "str",
+        ),
     }
 )
 #: Words of a header name whose value is a credential or identifies an account.
@@ -89,7 +118,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PARTS = re.compile(r"[-_.:/~+=]+")
 _CHANGE = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_REFERENCE = re.compile(r"[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNORECASE)
+_REFERENCE = re.compile(r"#?[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNORECASE)
 
 #: A variable, alone or as a member: of the environment, or with a name in capitals.
 _EXPRESSION = re.compile(
@@ -97,71 +126,85 @@ _EXPRESSION = re.compile(
     r"|this|secrets|vars|args|options|ctx)\W{1,3}[\w.\[\]()'\"!?-]*\W*"
     r"|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\.?[A-Z]{2,}(?:_[A-Z]{2,}|_[0-9]{1,4})+\W{0,2}"
 )
-_FOREIGN_BEGINNINGS = tuple(word[:4] for word in FOREIGN if word.isascii())
+_LEET = re.compile(r"[A-Za-z][0-9]+[A-Za-z]")
+_SYMBOL = re.compile(r"(?<=.)[!#$%&*?@^~+]")
+_PLURALS = _LIKELY | _CHOSEN - {"pass"} | _SURE | {"code"}
+
+
+#: A call, a subscript, a member of a member, and an address in a store of secrets.
+_CALL = re.compile(
+    r"@?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:\(.*\)|\[.*\])[!;]?|[A-Za-z_]+(?:\.[A-Za-z_]+)+|(?:vault|op|arn|ssm|env|file|ref):.*"
+)
 
 
 class Certainty(Enum):
     """How strongly a name marks its value as a secret."""
 
     NOTHING = 0
-    LIKELY = 1
-    SURE = 2
+    LIKELY = 1  # a random value
+    CHOSEN = 2  # a value that a user may have chosen, with letters and digits
+    SURE = 3
 
 
+@lru_cache(maxsize=4096)
 def certainty_of(name: str) -> Certainty:
     """Return how strongly ``name`` marks its value as a secret."""
-    if not name.isascii() or name.lower().startswith(_FOREIGN_BEGINNINGS):
-        lowered = name.lower()
-        if any(word in lowered for word in FOREIGN):
-            return Certainty.SURE
-    words = _words(name)
-    while len(words) > 1 and words[-1] in _SUFFIXES:
-        words.pop()
-    if not words:
-        return Certainty.NOTHING
-    last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last in _SURE or last.endswith(_SURE_ENDINGS):
+    lowered = name.lower()
+    if any(word in lowered for word in FOREIGN):
         return Certainty.SURE
-    if before in {"key": _KEYS, "token": _TOKENS, "secret": _SECRETS, "phrase": _OF_PHRASES}.get(last, ()):
-        return Certainty.SURE
-    if is_harmless(" ".join(words)) or (last == "key" and not before):
+    said = words(name)
+    while len(said) > 1 and said[-1] in _SUFFIXES:
+        said.pop()
+    if not said:
         return Certainty.NOTHING
+    last, before = said[-1], said[-2] if len(said) > 1 else ""
+    if last in _SURE or last.endswith(_SURE_ENDINGS) or before in _SURE_AFTER.get(last, ()):
+        return Certainty.SURE
+    if is_harmless(" ".join(said)) or (last == "key" and not before):
+        return Certainty.NOTHING
+    if last in _CHOSEN or last.endswith("pw") or (last == "code" and before in _BEFORE_CODE):
+        return Certainty.CHOSEN
     return Certainty.LIKELY if last in _LIKELY or last.endswith(_LIKELY_ENDINGS) else Certainty.NOTHING
 
 
 def is_harmless(name: str) -> bool:
     """Return whether the word before ``key`` or ``token`` makes a name harmless: ``page_token``."""
-    words = _words(name)
-    return words[-1:] in (["key"], ["token"]) and len(words) > 1 and words[-2] in _HARMLESS
+    said = words(name)
+    return said[-1:] in (["key"], ["token"]) and len(said) > 1 and said[-2] in _HARMLESS
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
+    """Return whether ``value`` under ``name`` is a secret: by the name, and for most names by the value as well."""
     said = certainty_of(name)
     if said is Certainty.NOTHING or "://" in value or is_reference(value):
         return False
     if said is Certainty.SURE:
         return True
-    if _words(name)[-1:] == ["pass"] and len(value) >= 8 and value.isascii():
-        return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    last = words(name)[-1:]
+    if said is Certainty.CHOSEN:
+        if last[0] in _PASSES or last[0].endswith("pw"):
+            return len(value) >= 8 and value.isascii() and _is_mixed(value)
+        if value.isdecimal() and len(value) <= 8:
+            return last[0] in _CODES or last[0] == "code"
+        return is_random(value) or (is_password(value) and certainty_of(value) is Certainty.NOTHING)
     if UUID.fullmatch(value):
-        return _words(name)[-1:] != ["key"]
+        return last != ["key"]
     return is_random(value)
 
 
 def is_reference(value: str) -> bool:
     """Return whether a value only mentions where the secret is: ``process.env.MY_API_KEY``, a path, ``$KEY``."""
-    if _EXPRESSION.fullmatch(value) is not None:
+    if _EXPRESSION.fullmatch(value) is not None or _CALL.fullmatch(value) is not None:
         return True
     return _REFERENCE.match(value) is not None and not is_random(value)
 
 
 def is_phrase(name: str, value: str) -> bool:
     """Return whether a value with blanks is a secret: the name says that it is a phrase, or has parameters."""
-    words = _words(name)
-    if words[-1:] in (["cookie"], ["authorization"]):  # several parameters
+    said = words(name)
+    if said[-1:] in (["cookie"], ["authorization"]):  # several parameters
         return "=" in value and any(map(str.isdigit, value))
-    return bool(words) and (words[-1] == "phrase" or words[-1] in _PHRASES) and 3 <= len(value.split()) <= 40
+    return bool(said) and (said[-1] == "phrase" or said[-1] in _PHRASES) and 3 <= len(value.split()) <= 40
 
 
 def is_random(value: str) -> bool:
@@ -177,9 +220,27 @@ def is_random(value: str) -> bool:
     return max(changes) >= 2 or (sum(changes) >= 1 and len(max(_PARTS.split(value), key=len)) >= 20)
 
 
+def is_password(value: str) -> bool:
+    """Return whether a value looks like a password or a key, and not like a word with a number behind it."""
+    if len(value) < 7 or " " in value or not _is_mixed(value):
+        return False
+    both = value.lower() != value != value.upper()
+    return both or has_symbol(value) or _LEET.search(value) is not None or is_random(value)
+
+
+def is_irregular(value: str) -> bool:
+    """Return whether a value cannot be a word: symbols, or several changes between letters and digits."""
+    return has_symbol(value) or len(_CHANGE.findall(value)) >= 3
+
+
+def has_symbol(value: str) -> bool:
+    """Return whether a value has a symbol that people add to passwords and that names of things do not have."""
+    return _SYMBOL.search(value) is not None
+
+
 def is_credential_header(name: str) -> bool:
     """Return whether a header or metadata key carries a credential or identifies the account."""
-    return not _OF_HEADERS.isdisjoint(_words(name)) or certainty_of(name) is not Certainty.NOTHING
+    return not _OF_HEADERS.isdisjoint(words(name)) or certainty_of(name) is not Certainty.NOTHING
 
 
 def entropy(text: str) -> float:
@@ -187,7 +248,11 @@ def entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
-def _words(name: str) -> list[str]:
+def words(name: str) -> list[str]:
     """Return the words in lower case and singular, without numbers: ``apiKeys2`` gives api, key."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    return [word[:-1] if word.endswith("s") and word[:-1] in _LIKELY | _SURE else word for word in words]
+    said = [word.lower() for word in _WORD.findall(name)]
+    return [word[:-1] if word.endswith("s") and word[:-1] in _PLURALS else word for word in said]
+
+
+def _is_mixed(value: str) -> bool:
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))

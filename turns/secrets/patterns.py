@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from . import names
 from .containers import CONTAINERS
@@ -27,9 +28,10 @@ from .forms import (
     is_personal,
     is_random_key,
 )
-from .name_places import ALL_NAMED, NAMED, QUOTE, places
+from .name_places import ALL_NAMED, NAMED, QUOTE
 from .placeholder import is_placeholder, placeholder
 from .vendors import VENDORS
+from .wrapped import wrapped
 
 
 def patterns_in(text: str, *, strong_only: bool = False, member: bool | None = None) -> list[SecretPattern]:
@@ -38,6 +40,9 @@ def patterns_in(text: str, *, strong_only: bool = False, member: bool | None = N
         return []
     dense = "\n".join(_LONG_WORDS(text))
     matching = [form for hint, form in _DENSE if hint in dense] if member is not True and dense else []
+    begun = [form for form in matching if len(form.hints[0]) > 1 and form.hints[0][:2].isalnum()]
+    if begun and "\n" in text:
+        matching.insert(0, SecretPattern("key", (), find=partial(wrapped, forms=begun)))
     if strong_only:
         return [*matching, *(form for form in _STRONG if any(hint in text for hint in form.hints))]
     lowered = text.lower()
@@ -61,8 +66,6 @@ def matches(form: SecretPattern, text: str) -> Iterator[Match]:
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\":
             continue  # a backslash before it starts an escape, and the decoded layer was searched before
         if form.plausible(secret) or (form.named and names.is_phrase(name, secret)):
-            if form.strong and (tail := _WRAPPED.match(text, end)):
-                raw = secret = text[start : tail.end()]
             yield Match(form.kind, start, secret, placeholder(secret), len(raw))
 
 
@@ -71,22 +74,10 @@ def _found(form: SecretPattern) -> Callable[[str], Iterator[tuple[str, int, int]
         assert form.pattern is not None
         if form.core is not None and form.core.compiled.search(text) is None:
             return
-        pattern = form.pattern.compiled
-        found = pattern.finditer(text) if form.begins is None else _at_names(pattern, form, text, form.begins)
-        for match in found:
+        for match in form.pattern.compiled.finditer(text):
             yield (match["name"] if form.named else "", *match.span("it"))
 
     return find
-
-
-def _at_names(pattern: re.Pattern[str], form: SecretPattern, text: str, begins: int) -> Iterator[re.Match[str]]:
-    """Yield the matches of a form that begins at a name, without overlaps: like `finditer`, but much faster."""
-    done = 0
-    for start in places(text):
-        match = pattern.match(text, start - begins) if start - begins >= done else None
-        if match is not None and names.is_secret(match["name"], match["it"]):
-            done = match.end()
-            yield match
 
 
 def _unescaped(raw: str) -> str:
@@ -100,11 +91,6 @@ def _unescaped(raw: str) -> str:
 _SHORTEST = 8
 #: Words that can hold a key. The characters are those of the forms of vendors.
 _LONG_WORDS = re.compile(r"[A-Za-z0-9_.+/=~:@%|-]{14,}").findall
-#: The rest of a key that line ends split: further lines of one random word.
-_WRAPPED = re.compile(
-    r"(?:[ \t]*\\?\r?\n[ \t]*(?=[A-Za-z0-9_+/=.-]*[0-9])(?=[A-Za-z0-9_+/=.-]*[a-z])(?=[A-Za-z0-9_+/=.-]*[A-Z])"
-    r"[A-Za-z0-9_+/=-]{8,}(?![A-Za-z0-9_+/=:.-]))+"
-)
 _UUID_TEXT = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _UUID = Form(_UUID_TEXT)
 
@@ -125,17 +111,18 @@ _ACCOUNTS = (
     *("team", "account", "user", "api key id", "organization", "organisation", "workspace", "project", "tenant"),
     "subscription",
 )
-_WORDS = rf"(?P<name>[\w. -]{{0,64}}(?:{'|'.join(ALL_NAMED)})[\w. -]{{0,24}})"
 _NAME = rf"(?P<name>[\w.-]{{0,64}}(?:{'|'.join(ALL_NAMED)})[\w.-]{{0,24}})"
-#: What is between a name and its value in configurations and programs: a type and an operator, as in
-#: ``var apiToken string = "…"``, ``API_TOKEN ?= …``, ``'token' => '…'``, ``<token>…``, ``token,…``, or YAML's block.
-_ASSIGNMENT = (
-    r"(?:[ \t]{1,4}[a-z]{3,12})?[\"'`]?[ \t]{0,4}(?::{0,3}=>?|[?+.]=|:|,|>)[ \t]{0,4}(?:[|>][-+]?)?"
-    r"(?:\r?\n[ \t]{1,16})?[\"'`]?"
+#: What says in an error that a credential was refused.
+_REFUSALS = (
+    *("invalid", "incorrect", "unknown", "wrong", "bad", "expired", "revoked", "rejected", "malformed"),
+    *("unauthorized", "unauthorised", "unrecognized", "unrecognised"),
 )
+_REFUSED = rf"(?:{'|'.join(_REFUSALS)})"
+_ECHOED = r"(?:(?<!page )(?<!next )(?<!sync )(?:keys?|tokens?|credentials?|secrets?))"
+_WORD_OF_KEY = r"(?P<it>[A-Za-z0-9_+/=.~-]{16,})"
 _QUERY_NAMES = (
     r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
-    r"|appid|pass|passwd|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
+    r"|appid|pass|passwd|j?session_?id|phpsessid|sid|ticket|assertion|samlresponse|hmac|code|token_hash|code_verifier|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
 )
 
 PATTERNS: tuple[SecretPattern, ...] = (
@@ -151,10 +138,32 @@ PATTERNS: tuple[SecretPattern, ...] = (
         strong=True,
     ),
     SecretPattern(
+        "credentials in a URL",  # of a service that is not a web site: any character may be in its password
+        ("://",),
+        Form(
+            r"\b(?!https?:|wss?:|file:)[a-z][a-z0-9+.-]{1,30}://(?P<it>[^\s:/?#\[\]@\"'<>\\]{0,100}:[^\s\"'<>\\]{4,200})"
+            r"@(?=[\w.-]+(?::[0-9]+|/|[\s\"'<\\]|$))",
+            re.IGNORECASE,
+        ),
+        plausible=lambda pair: is_mixed(pair) and is_chosen(pair),
+    ),
+    SecretPattern(
         "credentials in a URL",
         ("://",),
         Form(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{0,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
         plausible=is_chosen,
+    ),
+    SecretPattern(
+        "credentials in a URL",  # a token alone
+        ("://",),
+        Form(r"://(?P<it>[A-Za-z0-9_.~-]{16,200})@(?=[\w-]+[.:])"),
+        plausible=names.is_random,
+    ),
+    SecretPattern(
+        "credentials",  # in addresses that are not URLs: user:password@tcp(…), jdbc:oracle:thin:user/password@…
+        ("@tcp(", "@unix(", "thin:"),
+        Form(r"(?:thin:[\w.-]+/|(?<![\w.-])[\w.-]+:)(?P<it>[^\s\"'<>\\]{6,100})@(?=(?:tcp|unix)\(|[\w.-]+:[0-9])"),
+        plausible=is_mixed,
     ),
     SecretPattern(
         "key", ("sk-",), Form(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=is_random_key
@@ -188,65 +197,39 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ),
     ),
     SecretPattern(
+        "named secret",  # an error that repeats a key
+        _REFUSALS,
+        Form(rf"\b{_REFUSED}\b[^\n]{{0,40}}?{_ECHOED}\b[^\n]{{0,24}}?[\"'`:= (\[]{_WORD_OF_KEY}", re.IGNORECASE),
+        plausible=names.is_random,
+        core=Form(r"(?:key|token|credential|secret)s?\b", re.IGNORECASE),
+    ),
+    SecretPattern(
+        "named secret",
+        (" not ", " no ", "invalid", "expired", "revoked", "unknown"),
+        Form(
+            rf"(?:{_ECHOED}\\*[\s\"'`:=(]{{1,4}}|[\w-]:[ \t]){_WORD_OF_KEY}(?<![.])\\*[\"'`)]?[ \t]+"
+            r"(?:(?:is|has|was)[ \t]+)?(?:(?:been|not|no longer)[ \t]+)?"
+            r"(?:valid|accepted|authorized|invalid|expired|incorrect|revoked|unknown)",
+            re.IGNORECASE,
+        ),
+        plausible=names.is_random,
+    ),
+    SecretPattern(
+        "named secret",
+        (" for key", " for token"),
+        Form(rf"\b(?:no|unknown)\b[^\n]{{0,30}} for (?:key|token)[ =:]{{1,2}}[\"'`]?{_WORD_OF_KEY}", re.IGNORECASE),
+        plausible=names.is_random,
+    ),
+    SecretPattern(
         "token",
-        ("bearer ",),
-        Form(r"\bbearer\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
+        ("bearer ", "ssws "),
+        Form(r"\b(?:bearer|ssws)\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
         plausible=is_long,
     ),
     SecretPattern(
         "credentials",
         ("basic ",),
         Form(r"authorization[\"'\\\s:=]{1,12}basic\s+(?P<it>[A-Za-z0-9+/_-]{6,}={0,2})", re.IGNORECASE),
-    ),
-    SecretPattern(
-        "named secret",
-        NAMED,
-        Form(
-            rf"{QUOTE}{_WORDS}{QUOTE}\s*:\s*\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?"
-            r"(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen,
-        named=True,
-        begins=1,
-        member=True,
-    ),
-    SecretPattern(
-        "named secret",  # with escapes in the value; nested JSON is searched after it is unescaped
-        NAMED,
-        Form(
-            rf"\"{_WORDS}\"\s*:\s*\"(?:(?:bearer|basic|token)\s+)?"
-            r"(?P<it>(?=[^\"\\\n]*\\)(?:[^\"\\\n]|\\[\"\\/bfnrtu]){6,2000})\"",
-            re.IGNORECASE,
-        ),
-        plausible=is_chosen,
-        named=True,
-        begins=1,
-        member=True,
-        core=Form(r"\\"),
-    ),
-    SecretPattern(
-        "named secret",  # in code, configurations and headers within a text
-        NAMED,
-        Form(
-            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}{_ASSIGNMENT}"
-            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-][A-Za-z0-9_+/.~!@#$%^=:|-]{15,})",
-            re.IGNORECASE,
-        ),
-        plausible=names.is_random,
-        named=True,
-        begins=0,
-    ),
-    SecretPattern(
-        "named secret",  # lines of a configuration or of headers
-        ("key", "passw", "cookie"),
-        Form(
-            r"(?<![A-Za-z0-9_.$-])(?:(?:x-)?api[-_]key|(?:ocp-apim-)?subscription-key|password|passwd"
-            r"|cookie:[ \t]{0,4}[\w.-]{1,40}(?==)|(?:aws_)?secret_access_key)[ \t]{0,4}[:=][ \t]{0,4}"
-            r"(?P<it>[A-Za-z0-9_+/.~-]{12,}={0,2})",
-            re.IGNORECASE,
-        ),
-        plausible=is_mixed,
     ),
     SecretPattern(
         "credentials",
@@ -263,15 +246,6 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ),
         plausible=is_chosen,
         named=True,
-    ),
-    SecretPattern(
-        "named secret",
-        ("KEY", "TOKEN", "SECRET", "PASSW"),
-        Form(
-            r"\b[A-Z0-9_]*(?:API_KEY|SECRET|ACCESS_KEY|TOKEN|PASSWORD|PASSWD)[ \t]?=[ \t]?[\"'\\]*"
-            r"(?P<it>[A-Za-z0-9_+/=.-]{16,})"
-        ),
-        plausible=is_mixed,
     ),
     SecretPattern(
         "named secret",  # Azure's connection strings
@@ -293,6 +267,15 @@ PATTERNS: tuple[SecretPattern, ...] = (
                 "keyid",
                 "pass",
                 "appid",
+                "sid",
+                "sessionid",
+                "ticket",
+                "assertion",
+                "samlresponse",
+                "hmac",
+                "code",
+                "_hash",
+                "verifier",
             )
         ),
         Form(rf"[?&;#](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),

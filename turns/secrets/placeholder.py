@@ -14,7 +14,7 @@ import re
 _FILLER = "REDACTED"
 _TAG_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _TAG_LENGTH = 4
-_TAG = re.compile(f"[{_TAG_LETTERS}]{{{_TAG_LENGTH}}}")
+_TAG_PART = re.compile(f"[{_TAG_LETTERS}]{{0,{_TAG_LENGTH}}}")
 
 #: Characters that are kept, because JSON may escape them (``\\n``, ``\\"``), and letters have no escape of that length.
 _KEPT = re.compile(r'[\x00-\x20"\\/\x7f\ud800-\udfff]')
@@ -42,7 +42,10 @@ def is_placeholder(text: str) -> bool:
     body = len(core) - _TAG_LENGTH
     if body < 1:
         return False
-    return core[:body] == _filler(body) and _TAG.fullmatch(core[body:]) is not None
+    filler = zip(core[:body], _filler(body), strict=True)
+    wide = _WIDE.values()
+    tag = "".join(char for char in core[body:] if char not in wide)
+    return all(char == letter or char in wide for char, letter in filler) and _TAG_PART.fullmatch(tag) is not None
 
 
 def _letters(secret: str, length: int) -> str:

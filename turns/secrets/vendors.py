@@ -43,7 +43,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
     ("Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9_-])"),
     ("Voyage key", "pa-", r"pa-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
-    ("Telegram token", _AFTER_DIGIT, r"[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("Telegram token", _AFTER_DIGIT, r"[0-9]{8,10}:[A-Za-z0-9_-]{34,35}(?![A-Za-z0-9_-])"),
     ("Discord token", ".", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_.-])"),
     ("Twilio account", "AC", r"AC(?:[a-z0-9]{32}|[a-fA-F0-9]{32})(?![A-Za-z0-9])"),
     (
@@ -134,7 +134,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("Dynatrace token", "dt0c01.", r"dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
     # Productivity tools.
     ("Slack token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9]+-[0-9]+-[A-Za-z0-9]+"),
-    ("Slack token", "xoxe.xox", r"xoxe\.xox[bpBP]-[0-9]-[A-Za-z0-9]{100,}"),
+    ("Slack token", "xoxe", r"xoxe.xox[bpBP]-[0-9]-[A-Za-z0-9]{100,}"),
     ("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
     ("HubSpot token", "pat-", r"pat-(?:na|eu)[0-9]-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}"),
     ("Figma token", "figd_", r"figd_[A-Za-z0-9_-]{36,}"),
@@ -173,6 +173,7 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}|services/T\w+/B\w+/\w+)",
     ),
-    ("webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,}"),
+    ("key", "sk_", r"sk_[A-Za-z0-9]{28,}"),
+    ("AppSync key", "da2-", r"da2-[a-z0-9]{26}(?![A-Za-z0-9])"),
     ("webhook", "/webhookb2/", r"webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"),
 )

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources.bodies import unpacked, wide_encoding
 from toolparity.turns.secrets import ACCOUNTS, patterns
+from toolparity.turns.secrets.placeholder import is_placeholder
 
 from .. import addresses, allowed
 from .. import headers as header_rules
@@ -251,7 +252,8 @@ def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterato
 
 def _is_scrubbed(secret: str) -> bool:
     """Return whether a value is a placeholder, also with characters around it."""
-    return "".join(filter(str.isalnum, secret)).startswith("REDA") or "REDACTED" in secret
+    plain = "".join(filter(str.isalnum, secret))
+    return plain.startswith("REDA") or "REDACTED" in secret or is_placeholder(secret)
 
 
 _IDS = ACCOUNTS - {"e-mail address"}

@@ -82,6 +82,27 @@ SHAPES = {
     "FROM x\nENV DB_PASSWORD §\nRUN y": _WORD,
     "the password for the wiki is §.": _WORD,
     "it is sk-ant-api03-§ there": letters(40) + "\n" + letters(50, seed=4),
+    "SMTP_PASS=§\n": "hunter2&x(2",
+    "mot de passe : §": _WORD,
+    "密码\uff1a§": _WORD,
+    "os.environ['DB_PASSWORD'] = '§'": _WORD,
+    "setPassword('§')": _WORD,
+    'x = Client(api_key=SecretStr("§"))': _RANDOM,
+    "ALTER USER bob IDENTIFIED BY '§';": _WORD,
+    "INSERT INTO users (name, password) VALUES ('bob', '§');": _WORD,
+    "user,password\nbob,§\n": _WORD,
+    '{"columns": ["user", "password"], "rows": [["bob", "§"]]}': _WORD,
+    '{"Item": {"password": {"S": "§"}}}': _WORD,
+    '{"key": "DB_URL_PART", "value": "§", "sensitive": true}': _WORD,
+    'variable "db_password" {\n  default = "§"\n}': _WORD,
+    "password: >-\n  §\n": _RANDOM,
+    "<property><name>db.password</name><value>§</value></property>": _WORD,
+    "openssl rsa -passin pass:§ -in k.pem": _WORD,
+    "echo §x | docker login --password-stdin": _WORD,
+    "postgres://bob:§@db:5432/shop": "p@ss/w0rd!7",
+    "API key § has expired": _HEX,
+    "AKIAIDQJ6PTGDFFWYX7B, §": letters(40),
+    "ghp_§": letters(16) + "\n" + letters(20, seed=5),
 }
 
 #: What only mentions a secret, replaces one, or has a similar form.
@@ -95,6 +116,8 @@ HARMLESS = [
     '{"name": "password", "type": "string", "default_value": "unset", "description": "The password of 12 letters"}',
     '{"tokens": {"prompt": "12", "model": "gpt-4o-mini-2024-07-18"}, "key1": "value1", "key2": "value2"}',
     "The password is required and the API key was invalid. <token>gpt-4o-mini</token> | tokens | 1200k |",
+    'api_key = var.db_password; token = st.secrets["key"]; password = getpass.getpass("Password 2:")',
+    "| token | count |\n|---|---|\n| foo2bar | 12 |\nuser,password\nsee,below2\n",
     '{"properties": {"password": {"type": "string", "enum": ["string2", "null"]}}, "required": ["password", "user1"]}',
 ]
 

@@ -1,0 +1,62 @@
+"""Secrets in command lines whose options do not name them: ``mysql -p…``, ``zip -P …``, ``ldapsearch -w …``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .forms import is_mixed
+from .names import is_password, is_reference
+
+#: A blank, or the end of one argument in a list and the beginning of the next.
+_NEXT = r"(?:\\*[\"'],\s*\\*[\"']|[ \t]+)"
+_VALUE = r"\\*[\"']?(?P<it>[^\s\"'\\<>|;(){}\[\],=:/-][^\s\"'\\<>|;(){}\[\],]{5,})"
+
+_P = rf"(?<![\w-])-p{_NEXT}"
+#: Commands, and what precedes the secret in their arguments.
+_OPTIONS = {
+    "mysql, mysqldump, mysqladmin, mysqlsh, mariadb, sshpass, 7z, 7za, unrar": rf"(?<![\w-])-p(?:{_NEXT})?",
+    "mongo, mongosh, mongodump, docker, podman, helm, psexec, xfreerdp, az login": _P,
+    "redis-cli, snmpwalk, snmpget": rf"(?<![\w-])-[aAX]{_NEXT}",
+    "zip, unzip, sqlcmd, ipmitool": rf"(?<![\w-])-P{_NEXT}",
+    "ldapsearch, ldapadd, ldapmodify, ldapwhoami": rf"(?<![\w-])-w{_NEXT}",
+    "openssl": rf"(?:-pass(?:in|out)?{_NEXT}pass:|(?<![\w-])-[kK]{_NEXT})",
+    "keytool, jarsigner": rf"-(?:store|key|deststore|srcstore)pass(?:wd)?{_NEXT}",
+    "smbclient, rpcclient": rf"(?<![\w-])-U{_NEXT}[^\s%\"']+%",
+    "net use": rf"\s+\S+\s+\S+{_NEXT}",
+    "sqlplus": rf"{_NEXT}[\w.]+/",
+    "nmcli": rf"password{_NEXT}",
+    "wpa_passphrase": rf"{_NEXT}\S+{_NEXT}",
+    "rclone": rf"pass(?:word)?{_NEXT}",
+    "htpasswd": rf"-\w*b\w*{_NEXT}\S+{_NEXT}\S+{_NEXT}",
+    "mc alias set": rf"{_NEXT}\S+{_NEXT}\S+{_NEXT}\S+{_NEXT}",
+    "gh secret set": rf"(?:--body|-b){_NEXT}",
+    "kubectl": rf"--from-literal(?:=|{_NEXT})[\w.-]+=",
+    "fly secrets set, flyctl secrets set, heroku config:set": rf"{_NEXT}[\w.-]+=",
+}
+_PATTERNS = {
+    command: re.compile(
+        rf"\b{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])[^\n|;]{{0,300}}?{before}{_VALUE}", re.IGNORECASE
+    )
+    for commands, before in _OPTIONS.items()
+    for command in commands.split(", ")
+}
+_FED = re.compile(
+    r"\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<it>[^\s\"'`$|<>(){}-][^\s\"'`|<>(){}]{5,})[\"']?\s*\|\s*"
+    r"(?:sudo[ \t]+-S|[^\n|]{0,200}--password-stdin|[^\n|]{0,60}passwd)"
+)
+#: Each command line contains one of these.
+COMMANDS = (*_PATTERNS, "echo")
+
+
+def arguments(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield ("", start, end) of the secrets in command lines."""
+    lowered = text.lower()
+    for command, pattern in _PATTERNS.items():
+        if command in lowered:
+            for found in pattern.finditer(text):
+                if is_mixed(found["it"]) and not is_reference(found["it"]):
+                    yield "", *found.span("it")
+    for found in _FED.finditer(text) if "echo" in lowered else ():
+        if is_password(found["it"]) and not is_reference(found["it"]):
+            yield "", *found.span("it")
