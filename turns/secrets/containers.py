@@ -27,9 +27,9 @@ _VALUE = (
     rf"(?:\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?(?P<quoted>(?:(?!(?P=quote))[^\\\n]){{6,}})"
     rf"|(?P<plain>{_CHARS}{{6,}}))"
 )
-_BEFORE = re.compile(
-    rf"(?<![A-Za-z0-9])(?P<label>[\w-]{{0,24}}(?:{_NAMES})|k){_TO}(?:{QUOTE})?(?:[\w.-]+[/ ]|/){{0,8}}$", re.IGNORECASE
-)
+_LABEL = re.compile(rf"(?<![A-Za-z0-9])(?P<label>[\w-]{{0,24}}(?:{_NAMES})|k)(?:{QUOTE})?\s*$", re.IGNORECASE)
+#: What may be between the label and the name: a quote, a path, words.
+_PATH = re.compile(rf"\s*(?:{QUOTE}(?:[\w.-]+ ){{0,2}})?(?:[\w.-]*/){{0,8}}")
 _AFTER = re.compile(rf"(?:{QUOTE})?\s*[,;]?\s*(?:[^{{}}]{{0,200}}?[,;\s])?(?<![A-Za-z0-9_.-]){_VALUE}", re.IGNORECASE)
 _KEY_NAME = re.compile(r"(?:key|token|secret|password|credential)_?name$", re.IGNORECASE)
 _FLAG = re.compile(rf"{QUOTE}(?:sensitive|secure|(?:is_?)?secret|no_?echo){QUOTE}\s*:\s*true", re.IGNORECASE)
@@ -43,7 +43,7 @@ _YAML_ITEM = re.compile(r"-[ \t]+(?P<it>[^\s\"'-][^\s\"']{5,})")
 _LIST = re.compile(
     rf"{_TO}\[(?P<it>[^\[\]]{{6,8000}})(?:\]|$)|(?:{_TO}|{QUOTE}\s*)\{{(?P<map>[^{{}}]{{6,8000}})(?:\}}|$)"
 )
-_NAME = re.compile(r"(?<=[\"'])[\w. -]+(?=\\*[\"'])|[\w.-]+")
+_NAME = re.compile(r"(?<=[\"'])[\w. -]{1,120}(?=\\*[\"'])|[\w.-]{1,120}")
 _ITEM = re.compile(r"\\*(?P<quote>[\"'])(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})\\*(?P=quote)(?!\s*:)")
 
 _Found = Iterator[tuple[str, int, int]]
@@ -55,7 +55,7 @@ def _siblings(text: str) -> _Found:
         name = _NAME.match(text, start)
         if name is None:
             continue
-        label = _BEFORE.search(text, max(start - 140, 0), start)
+        label = _label(text, start)
         found: list[tuple[re.Match[str], int]] = []
         at = name_at(text, start)
         called = at[0] if at else name[0]
@@ -77,6 +77,13 @@ def _siblings(text: str) -> _Found:
         for each, offset in found:
             if each["weak"] is None or names.is_password(each["quoted"] or each["plain"]):
                 yield (called, *_span(each, offset))
+
+
+def _label(text: str, start: int) -> re.Match[str] | None:
+    operator = max(text.rfind(":", max(start - 100, 0), start), text.rfind("=", max(start - 100, 0), start))
+    if operator < 0 or _PATH.fullmatch(text, operator + 1, start) is None:
+        return None
+    return _LABEL.search(text, max(operator - 40, 0), operator)
 
 
 _QUOTED_AFTER = re.compile(_TO + QUOTE)

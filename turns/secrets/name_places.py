@@ -35,10 +35,14 @@ ALL_NAMED = NAMED + tuple(word for word in FOREIGN if not word.isascii())
 QUOTE = r"""\\*["']"""
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 #: Names are words that other words can precede: ``API key``. Some have blanks inside.
-_NAME = re.compile(r"mot de passe|identified by|[\w.-]*[\w-]", re.IGNORECASE)
+_NAME = re.compile(r"mot de passe|identified by|[\w.-]{0,120}[\w-]", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"(?<![\w.-])([A-Za-z]+) $")
 #: A member whose value is a number or a constant, such as the tokens of a usage.
-_NO_TEXT = re.compile(r"[\w.-]*\\*[\"']\s*:\s*(?:-?[0-9]|true|false|null)")
+_NO_TEXT = re.compile(r"[\w.-]{0,60}\\*[\"']\s*:\s*(?:-?[0-9]|true|false|null)")
+
+
+#: How many characters of a name precede its hint: longer ones are data.
+_LONGEST_BEFORE = 100
 
 
 def _is_letter(char: str) -> bool:
@@ -57,9 +61,10 @@ def places(text: str) -> list[int]:
         at = -1
         while (at := lowered.find(hint, at + 1)) >= 0:
             start = at
-            while start > 0 and (text[start - 1] in _NAME_CHARS or _is_letter(text[start - 1])):
+            first = max(at - _LONGEST_BEFORE, 0)
+            while start > first and (text[start - 1] in _NAME_CHARS or _is_letter(text[start - 1])):
                 start -= 1
-            if start in seen:
+            if start in seen or (start == first > 0 and text[start - 1] in _NAME_CHARS):
                 continue
             seen.add(start)
             if not _NO_TEXT.match(text, at):

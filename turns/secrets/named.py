@@ -42,7 +42,7 @@ _TAGS = (
     r"(?:\\*[\"'])?(?:\s[^<>]{0,120})?(?:</[\w:.-]+>\s*<[\w:.-]+(?:\s[^<>]{0,80})?>|>)(?:<!\[CDATA\[)?\s*"
     r"(?P<it>[^<>\s\\\"'][^<>\n\\\"']{4,200}?)\s*(?=</|\]\]>)"
 )
-_IS = r"(?:[ \t](?:for|of|to)[ \t][^\n.:]{1,40}?)?[ \t]+(?:is|was|lautet|ist|es|est)(?:[ \t]now)?:?[ \t]+"
+_IS = r"(?:[ \t](?:for|of|to)[ \t][^\n.:]{1,40}?)?[ \t]+(?:is|was|lautet|est)(?:[ \t]now)?:?[ \t]+"
 
 #: A call, a member of an object, the next member of a form.
 _EXPRESSION = re.compile(r"[\w.]*\w\(.*|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|.*&[\w.%-]+=.*")
