@@ -415,7 +415,7 @@ def _mark(body: Json, mark: Json) -> None:
     tools = body["toolConfig"]["tools"] if "toolConfig" in body else body["tools"]
     if isinstance(body.get("system"), str):
         body["system"] = [{"type": "text", "text": body["system"]}]
-    for marked in (body.get("system") or [], tools, _contents(_users(body)[-1])):
+    for marked in filter(None, (body.get("system"), tools, _contents(_users(body)[-1]))):
         if "cache_control" in mark:
             marked[-1].update(mark)
         else:

@@ -2,7 +2,8 @@
 
 The decoder of this package repairs what it can. The stream helpers of the SDKs do not: they add fragments up as they
 arrive, and fail where a provider departs from its own form. Each rule takes the JSON objects of a stream and returns
-``{"calls", "text"}``; where the helper raises, it raises an error, too.
+``{"calls", "text"}``, and what else the helper exposes: the role of the message and the types of its calls, and the
+calls of the finished items. Where the helper raises, the rule raises an error, too.
 
 Sources: openai-python 3.57 (``lib/streaming/_deltas.py``, ``lib/streaming/chat/_completions.py``,
 ``lib/streaming/responses/_responses.py``), anthropic-sdk-python 2.14 (``lib/streaming/_messages.py``).
@@ -35,8 +36,14 @@ def _chat(chunks: Iterable[_Json]) -> _Json:
                 call = message["tool_calls"][int(part["index"])]
                 if call.get("type") == "function" and part.get("function") is None:
                     raise TypeError("a fragment of a call has no function")
-    calls = [call for message in choices[:1] for call in message.get("tool_calls") or ()]
-    return {"calls": [_chat_call(call) for call in calls], "text": choices[0].get("content") if choices else ""}
+    message = choices[0] if choices else {}
+    calls = message.get("tool_calls") or []
+    return {
+        "calls": [_chat_call(call) for call in calls],
+        "text": message.get("content") if choices else "",
+        "role": message.get("role"),
+        "types": [call.get("type") for call in calls],
+    }
 
 
 def _accumulated(held: _Json, delta: _Json) -> _Json:
@@ -104,7 +111,16 @@ def _responses(events: Iterable[_Json]) -> _Json:
         if any(at not in done and _identity(item) not in final for at, item in opened.items()):
             raise RuntimeError("an item is unfinished")
     items = [done[at] for at in sorted(done)] if output is None else output
-    calls = [
+    parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
+    return {
+        "calls": _calls_of(items),
+        "text": "".join(part.get("text") or "" for part in parts),
+        "finished": _calls_of(done[at] for at in sorted(done)),
+    }
+
+
+def _calls_of(items: Iterable[_Json]) -> list[_Json]:
+    return [
         {
             "id": item.get("call_id"),
             "name": item.get("name"),
@@ -113,8 +129,6 @@ def _responses(events: Iterable[_Json]) -> _Json:
         for item in items
         if item.get("type") in ("function_call", "custom_tool_call")
     ]
-    parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or ()]
-    return {"calls": calls, "text": "".join(part.get("text") or "" for part in parts)}
 
 
 def _identity(item: _Json) -> tuple[Any, Any, Any]:
@@ -141,6 +155,8 @@ def _messages(events: Iterable[_Json]) -> _Json:
             block["text"] += delta.get("text", "")
         elif event["type"] == "content_block_stop":
             blocks[event["index"]]
+        elif event["type"] == "message_delta":
+            event["usage"]["output_tokens"]
     calls = [
         {
             "id": block["id"],

@@ -22,10 +22,9 @@ from .response_index import ResponseIndex
 
 #: Header of an SDK -> the provider that it belongs to.
 _TELLING_HEADERS = {"anthropic-version": "anthropic", "x-goog-api-key": "google", "x-fern-language": "cohere"}
-#: Further paths of the lists. Sources: Google's and AWS's references, and the SDK openai (`AzureOpenAI`).
+#: Further paths of the lists. Sources: Google's reference, and the SDK openai (`AzureOpenAI`).
 _FURTHER = {
     "google.gemini": ("/v1beta/models",),
-    "bedrock.converse": ("/foundation-models",),
     "openai.chat": ("/openai/models",),
 }
 

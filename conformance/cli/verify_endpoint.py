@@ -116,9 +116,10 @@ def command(
     """Check which tool calls of an endpoint come out right: of a provider, a vendor or a local server.
 
     URL is the base URL that the official SDK of the wire takes. Scenarios with tools are played against it, plain and
-    streamed: one call, several in one response, dependent rounds, arguments that are hard to encode, tool choices. Each
-    check has a rate with a confidence interval of 95 %. Some rates depend on the model and others on the server only;
-    the documentation of endpoints lists them. The endpoint may charge for the requests: see --dry-run and --max-calls.
+    streamed: one call, several in one response, dependent rounds, arguments that are hard to encode, tool choices, a
+    limit of tokens, a schema for the response. Each check has a rate with a confidence interval of 95 %. Some rates
+    depend on the model and others on the server only; the documentation of endpoints lists them. The endpoint may
+    charge for the requests: see --dry-run and --max-calls.
 
     \b
     Examples:

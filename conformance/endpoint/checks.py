@@ -33,6 +33,16 @@ CHECKS: dict[str, Check] = {
         "malformed requests",
         "Validate requests before they reach the model. SDKs raise the right exception only for such an error.",
     ),
+    "parameters": Check(
+        "A request with a documented optional parameter is answered.",
+        "requests with one optional parameter",
+        "Ignore a parameter that the server cannot honor: agents send it, and lose the whole response.",
+    ),
+    "models": Check(
+        "The list of models has the format of the wire.",
+        "requests for the list",
+        "Send the list as the SDK reads it. Clients that let users choose a model need it.",
+    ),
     "triggered": Check(
         "The first response has calls if the user's message needs a tool, and none if it does not.",
         "conversations",
@@ -88,8 +98,18 @@ CHECKS: dict[str, Check] = {
         "responses",
         "Agents run calls only if the stop reason says so: set it after the tool parser ran.",
     ),
+    "limit": Check(
+        "A response that the limit of output tokens ends says so.",
+        "responses that the limit ends",
+        "Keep the stop reason of the limit. An agent runs a cut call if the stop reason is that of calls.",
+    ),
+    "structured": Check(
+        "The text of a structured response is JSON that is valid against the requested schema.",
+        "responses to requests with a schema",
+        "Pass the schema on to guided decoding, or refuse the request: clients parse the text without a check.",
+    ),
     "text": Check(
-        "The text and the reasoning contain no markup of calls.",
+        "The text contains no markup of calls and no control tokens, and the reasoning no markup of calls.",
         "responses",
         "Configure the server's tool parser for the model: the call was sent as text.",
     ),
@@ -99,7 +119,7 @@ CHECKS: dict[str, Check] = {
         "Send the usage; in a stream of Chat Completions with `stream_options` in a separate chunk.",
     ),
     "form": Check(
-        "A plain response is one JSON body, and a stream consists of events of the wire.",
+        "A plain response is one JSON body, a stream consists of events, and both have the members of the wire.",
         "responses",
         "Look for a proxy that rewrites bodies, or writes errors or comments as data.",
     ),

@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
 from toolparity.cassettes.scripts import ScriptedCall
+from toolparity.cassettes.stated import PLACES, state
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.answers import Outcome, answer
 from toolparity.normalizer.conversation import (
+    Encoded,
     Message,
     Request,
     System,
@@ -24,9 +27,12 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response, ToolCall
+from toolparity.normalizer.output_format import output_format
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode.detect import report
+from toolparity.normalizer.wires.model_owners import vendor_of
+from toolparity.normalizer.wires.registry import wire_name
 
 from ..raw_client import Reply
 from .address import wire_members
@@ -75,7 +81,7 @@ def converse(
     remaining = list(probe.calls)
     later = [round.ask for round in probe.script.rounds[1:] if round.ask is not None]
     for _ in range(probe.most_requests):
-        encoded = write_request(request)
+        encoded = encode(request, probe)
         body = {**encoded.body, **extra}
         reply = send(body)
         response, problem = read_reply(reply, wire, body, stream=stream)
@@ -104,8 +110,33 @@ def first_request(probe: Probe, wire: str, model: str, *, stream: bool) -> Reque
         tools,
         tool_choice=probe.choice,
         parallel=script.parallel,
+        provider=_vendor(wire, model),
         params=dict(wire_members(wire, stream=stream)),
     )
+
+
+def encode(request: Request, probe: Probe) -> Encoded:
+    """Encode a request of a probe, with the settings that its script states."""
+    encoded, stated, wire = write_request(request), probe.script.request, wire_name(request.wire)
+    if stated is None:
+        return encoded
+    encoded = replace(encoded, body=state(encoded.body, replace(stated, format=None), wire, wire))
+    form = None if stated.format is None else output_format(stated.format, wire, model=request.model)
+    return encoded if form is None else form.applied(encoded)
+
+
+def unstatable(probe: Probe, wire: str) -> str:
+    """Return which setting of a probe a wire lacks, or ""."""
+    stated = probe.script.request
+    lacking = () if stated is None else sorted(stated.settings.keys() - PLACES.get(wire, {}).keys())
+    return f"the wire has no setting for {' and '.join(lacking)}" if lacking else ""
+
+
+def _vendor(wire: str, model: str) -> str | None:
+    """Return the vendor of a model, if it serves the wire itself: xAI refuses what OpenAI accepts."""
+    vendor = vendor_of(model)
+    serves = any((surface.provider, surface.wire) == (vendor, wire) for surface in SURFACES.values())
+    return vendor if serves else None
 
 
 def read_reply(reply: Reply, wire: Any, request: Any, *, stream: bool) -> tuple[Response | None, str]:

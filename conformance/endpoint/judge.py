@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,10 +19,13 @@ from ..sdk_rules import RULES
 from ..subjects import SubjectExchange
 from .checks import BREAKS
 from .conversation import Asked, read_reply
+from .forms import FORMS, missing
 from .probes import Probe
 
 #: The longest excerpt of a value in a reason, in characters.
 _SHOWN = 160
+#: Tokens of chat templates that a server should not write into the text.
+_CONTROL_TOKENS = r"<\|[A-Za-z_]+\|>|</s>|<end_of_turn>|<\uff5c[^\uff5c\s]+\uff5c>"
 #: Checks whose failures the SDK's reading would only repeat.
 _READ_FIRST = frozenset(("arguments", "declared", "form", "ids", "indexes", "stream-end"))
 
@@ -48,8 +52,13 @@ class Observation(Struct, frozen=True):
 Result = tuple[str, str]
 
 
-def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) -> Iterator[Result]:
-    """Yield the results of all checks about one response. ``earlier``: the call ids of the responses before it."""
+def judge_response(
+    asked: Asked, earlier: set[str], wire: str, *, stream: bool, limited: bool = False
+) -> Iterator[Result]:
+    """Yield the results of all checks about one response. ``earlier``: the call ids of the responses before it.
+
+    ``limited``: the request has a small limit of tokens, so that the response may end within a call.
+    """
     yield ("history" if asked.with_results else "answered"), _unanswered(asked)
     response = asked.response
     broken = _broken(asked, wire, stream=stream)
@@ -59,12 +68,14 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
         return
     if stream:
         yield "stream-end", _first(broken, "stream-end") or _without_end(asked, wire)
-    yield "usage", _usage(response)
-    yield "text", _first(broken, "text")
+    yield "usage", _usage(response, wire)
+    yield "text", _first(broken, "text") or _control_token(response)
+    if limited:
+        return
     if not stream and not response.complete:
         yield "stop", _first(broken, "stop")
     if response.complete:
-        yield "stop", _first(broken, "stop") or _stop(response)
+        yield "stop", _stop(asked, wire, broken)
         if stream and wire in RULES and not any(map(broken.get, _READ_FIRST)):
             yield "sdk", _read_otherwise(asked, wire)
     if not response.calls and not broken.keys() & {"arguments", "declared"}:
@@ -82,10 +93,16 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
 
 def judge_conversation(probe: Probe, talk: Sequence[Asked]) -> Iterator[Result]:
     """Yield the results of all checks about a whole conversation."""
-    first = talk[0]
+    first, stated = talk[0], probe.script.request
     if not first.answered or first.response is None:
         return
-    if probe.choice is not None:
+    if stated is not None:
+        if stated.length is not None:
+            yield from _limited(first.response, stated.length)
+        if stated.format is not None:
+            yield "structured", _structured(first.response, stated.format)
+        return
+    if probe.forced:
         yield "choice", _choice(probe, first)
         return
     needed = bool(probe.script.rounds[0].calls)
@@ -117,24 +134,28 @@ def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
         )
         if (check := BREAKS.get(finding.code)) is not None and not excused:
             broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
-    if stream:
-        broken["form"].extend(_not_a_stream(asked))
+    broken["form"].extend(_transport(asked, stream=stream))
+    if asked.answered:
+        broken["form"].extend(_members(asked, wire, stream=stream))
     return broken
 
 
 def _read_otherwise(asked: Asked, wire: Any) -> str:
     """Return what the stream helper of the wire's SDK reads otherwise than the decoder, which repairs what it can."""
     response, _ = read_reply(asked.reply, wire, asked.body, stream=True)
-    sent = SubjectExchange(wire=wire, provider=spec(wire).owner, stream=True, pieces=[asked.reply.body])
     try:
-        read = [
-            (call["id"], call["name"], _value(call["arguments_text"]))
-            for call in RULES[wire](json_values(sent))["calls"]
-        ]
+        helper = RULES[wire](_json_values(asked, wire, stream=True))
+        read = [(call["id"], call["name"], _value(call["arguments_text"])) for call in helper["calls"]]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         return f"the stream helper fails: {type(error).__name__}: {_cut(str(error))}"
     calls = [] if response is None else response.calls
     wanted = [(call.id, call.name, _value(call.arguments_text)) for call in calls]
+    if helper.get("role", "assistant") != "assistant":
+        return f"the stream helper reads the role {helper['role']!r}"
+    if not set(helper.get("types", ())) <= {"function", "custom"}:
+        return "a call has no type: the stream helper emits no event for its arguments"
+    if odd := next((call for call in helper.get("finished", ()) if call not in helper["calls"]), None):
+        return f"a finished item, which agents run, differs from the terminal response: {_cut(json_codec.shown(odd))}"
     if read == wanted:
         return ""
     number = next((n for n, (one, other) in enumerate(zip(read, wanted, strict=False)) if one != other), 0)
@@ -158,12 +179,36 @@ def _unanswered(asked: Asked) -> str:
     return f"HTTP {asked.reply.status}: {shown}" if asked.reply.status else asked.reply.broken
 
 
-def _not_a_stream(asked: Asked) -> Iterator[str]:
+def _transport(asked: Asked, *, stream: bool) -> Iterator[str]:
     kind = asked.reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in ("application/json", "text/html", "text/plain"):
+    if stream and kind in ("application/json", "text/html", "text/plain"):
         yield f"the content type of a stream is {kind}"
-    if asked.reply.broken:
+    if not stream and asked.answered and not kind.endswith("json"):
+        yield f"the content type is {kind or 'missing'}: SDKs return the body as text"
+    if asked.reply.body.startswith(b"\xef\xbb\xbf"):
+        yield "the body begins with a byte order mark"
+    if stream and asked.reply.broken:
         yield asked.reply.broken
+
+
+def _members(asked: Asked, wire: Any, *, stream: bool) -> Iterator[str]:
+    """Yield which documented members a response lacks, and whether it has more choices than requested."""
+    form = FORMS.get(wire)
+    paths = () if form is None else form.event if stream else form.body
+    values = list(_json_values(asked, wire, stream=stream)) if paths else []
+    for value in values:
+        for path in missing(value, paths):
+            yield f"{path} is missing or has another type in {_cut(json_codec.shown(value))}"
+    if len(ids := {value.get("id") for value in values} - {None, ""}) > 1:
+        yield f"the events of one response have {len(ids)} ids"
+    choices = [] if asked.response is None else asked.response.choices
+    if len(choices) > 1:
+        yield f"the response has {len(choices)} choices, one was requested"
+
+
+def _json_values(asked: Asked, wire: Any, *, stream: bool) -> Iterator[Any]:
+    """Return the JSON objects of a reply."""
+    return json_values(SubjectExchange(wire=wire, provider=spec(wire).owner, stream=stream, pieces=[asked.reply.body]))
 
 
 def _without_end(asked: Asked, wire: str) -> str:
@@ -174,21 +219,62 @@ def _without_end(asked: Asked, wire: str) -> str:
     return f"the event {end.decode()} is missing"
 
 
-def _usage(response: Response) -> str:
+def _usage(response: Response, wire: str) -> str:
     usage = response.usage
     if usage is None:
         return "the response has no usage"
-    missing = [name for name in ("input_tokens", "output_tokens") if not getattr(usage, name)]
-    return f"the usage has no {' and no '.join(missing)}" if missing else ""
+    lacking = [name for name in ("input_tokens", "output_tokens") if not getattr(usage, name)]
+    lacking = lacking or list(missing(usage.raw, FORMS[wire].usage if wire in FORMS else ()))
+    return f"the usage has no {' and no '.join(lacking)}" if lacking else ""
 
 
-def _stop(response: Response) -> str:
-    if not response.choices:
+def _control_token(response: Response) -> str:
+    """Return which control token of a chat template the text contains, or "". Tags of reasoning are tolerated."""
+    found = re.search(_CONTROL_TOKENS, response.text)
+    return f"the text contains the control token {found[0]}" if found else ""
+
+
+def _stop(asked: Asked, wire: str, broken: dict[str, list[str]]) -> str:
+    """Return why the stop reason is not that of the response. OpenAI sends ``stop`` after a call of the named tool."""
+    response, choice = asked.response, asked.request.tool_choice
+    if response is None or not response.choices:
         return "the response has no choice"
-    stop, expected = response.choices[0].stop, "tool_calls" if response.calls else "end_turn"
-    if stop.reason in (expected, "stop_sequence"):
+    stop, calls = response.choices[0].stop, response.calls
+    if wire == "openai.chat" and calls and stop.raw == "stop" and choice is not None and choice.mode == "named":
         return ""
-    return f"the stop reason is {stop.raw or stop.reason}, and the response has {len(response.calls)} calls"
+    if reason := _first(broken, "stop"):
+        return reason
+    if stop.reason not in ("tool_calls" if calls else "end_turn", "stop_sequence"):
+        return f"the stop reason is {stop.raw or stop.reason}, and the response has {len(calls)} calls"
+    words = (FORMS[wire].calls if calls else FORMS[wire].end) if wire in FORMS else ()
+    if words and stop.raw not in words and stop.reason != "stop_sequence":
+        return f"the stop reason is {stop.raw}, and clients of {wire} expect {words[0]}"
+    return ""
+
+
+def _limited(response: Response, limit: int) -> Iterator[Result]:
+    """Yield whether a response says that the limit of tokens ended it. One that ends before says nothing."""
+    stop = response.choices[0].stop if response.choices else None
+    used = 0 if response.usage is None else response.usage.output_tokens or 0
+    cut = next((call for call in response.calls if call.arguments is None), None)
+    said = f"and the stop reason is {stop.raw or stop.reason}" if stop else "and the response has no choice"
+    if stop is not None and stop.reason == "max_tokens":
+        yield "limit", ""
+    elif cut is not None:
+        yield "limit", f"the arguments of {cut.name} are cut, {said}: {_cut(cut.arguments_text)}"
+    elif used >= limit:
+        yield "limit", f"{used} tokens were written, the limit was {limit}, {said}"
+
+
+def _structured(response: Response, schema: dict[str, Any]) -> str:
+    try:
+        value = json_codec.decode(response.text)
+    except ValueError:
+        return f"the text is not JSON: {_cut(response.text)}"
+    if not isinstance(value, dict):
+        return f"the text is not an object: {_cut(response.text)}"
+    problems = validation.problems(schema, value)
+    return f"{_cut(response.text)}: {problems[0]}" if problems else ""
 
 
 def _repeated(calls: Sequence[ToolCall], earlier: set[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolparity.cassettes import emulation_marker
 from toolparity.normalizer import json_codec
 
 from ..raw_client import RawClient, Reply, Unreachable
@@ -45,7 +46,10 @@ def unreachable(target: Endpoint, error: Exception) -> EndpointFailed:
 
 
 def only_model(target: Endpoint, headers: dict[str, str], timeout: float) -> str:
-    """Return the name of the only model of an endpoint. Raises EndpointFailed if it lists none or several."""
+    """Return the name of the only model of an endpoint, or of the first one of `toolparity serve`.
+
+    Raises EndpointFailed if an endpoint lists none or several.
+    """
     client = RawClient(target.parts, headers, timeout=timeout)
     try:
         reply = client.request("GET", target.models_path, None, {}) if target.models_path else Reply(404, b"")
@@ -56,22 +60,26 @@ def only_model(target: Endpoint, headers: dict[str, str], timeout: float) -> str
     if reply.status in (401, 403) or _is_page(reply):
         check_reply(reply, target, "")
     names = _names(reply)
-    if len(names) == 1:
+    if len(names) == 1 or (names and emulation_marker.HEADER in reply.headers):
         return names[0]
+    answered = f" (HTTP {reply.status})" if reply.status not in (200, 404) else ""
     listed = f"the endpoint has {len(names)} models: {', '.join(names[:8])}" if names else "the endpoint lists no model"
+    listed += answered
     raise EndpointFailed(listed, where=target.url, hint="pass one with --model")
 
 
 def _names(reply: Reply) -> list[str]:
-    """Return the names in a list of models, in the form of OpenAI and Anthropic, Gemini or Ollama."""
+    """Return the names in a list of models, in the form of OpenAI and Anthropic, Bedrock, Gemini or Ollama."""
     try:
         body: Any = json_codec.decode(reply.body)
     except ValueError:
         return []
     if reply.status != 200 or not isinstance(body, dict):
         return []
-    models = body.get("data") or body.get("models") or []
-    names = [model.get("id") or model.get("name") for model in models if isinstance(model, dict)]
+    models = body.get("data") or body.get("models") or body.get("modelSummaries") or []
+    names = [
+        model.get("id") or model.get("modelId") or model.get("name") for model in models if isinstance(model, dict)
+    ]
     return [name.removeprefix("models/") for name in names if isinstance(name, str)]
 
 

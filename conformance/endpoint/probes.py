@@ -19,7 +19,10 @@ _CHOICES = {
     "choice-none": ToolChoice("none"),
     "choice-required": ToolChoice("required"),
     "choice-named": ToolChoice("named", "list_events"),
+    "similar-tools": ToolChoice("auto"),
 }
+#: The largest number of requests in one conversation: a model that makes many calls one after the other fails anyway.
+_MOST_REQUESTS = 12
 
 
 class Probe(Struct, frozen=True):
@@ -36,9 +39,19 @@ class Probe(Struct, frozen=True):
     def most_requests(self) -> int:
         """The largest number of requests in one conversation: a model may make its calls one after the other."""
         rounds = self.script.rounds
-        if self.choice is not None:
+        if self.forced or self.script.request is not None:
             return 1
-        return len(rounds) + sum(max(len(round.calls) - 1, 0) for round in rounds)
+        return min(len(rounds) + sum(max(len(round.calls) - 1, 0) for round in rounds), _MOST_REQUESTS)
+
+    @property
+    def forced(self) -> bool:
+        """Whether the tool choice leaves the model no decision. Only the first response is played then."""
+        return self.choice is not None and self.choice.mode != "auto"
+
+    @property
+    def limited(self) -> bool:
+        """Whether the request has a small limit of output tokens."""
+        return self.script.request is not None and self.script.request.length is not None
 
     @property
     def calls(self) -> list[ScriptedCall]:

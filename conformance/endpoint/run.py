@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from toolparity import __version__
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.requests import write_request
 
 from ..raw_client import RawClient, Reply, Unreachable
 from .address import Endpoint
-from .conversation import Asked, converse, first_request
+from .conversation import Asked, converse, encode, first_request, unstatable
+from .forms import FORMS
 from .judge import Observation, judge_conversation, judge_pair, judge_response
 from .preflight import check_reply, unreachable
 from .probes import Probe
-from .refusals import malformed, unrefused
+from .refusals import malformed, optional, refused, unlisted, unrefused
 from .report import Example, Verification, check_results, trigger
 
 #: HTTP statuses of an overloaded server. The request is sent again, because they say nothing about tool calls.
@@ -30,6 +30,8 @@ _OVERLOADED = (429, 503, 529)
 _ATTEMPTS = 3
 _LONGEST_WAIT = 30.0
 _SHOWN = 2_000
+#: HTTP statuses of a server that offers no list of models.
+_NOT_OFFERED = (404, 405, 501)
 
 
 class Settings(Struct, frozen=True):
@@ -69,8 +71,9 @@ def plan(wire: str, probes: Iterable[Probe], settings: Settings) -> Planned:
     """Return which probes can be played on a wire, and what they send."""
     playable, left_out, requests, characters = [], {}, 0, 0
     for probe in probes:
-        encoded = write_request(first_request(probe, wire, settings.model, stream=False))
+        encoded = encode(first_request(probe, wire, settings.model, stream=False), probe)
         lost = [loss.message for loss in encoded.losses if loss.code not in ("param", "default", "model")]
+        lost += filter(None, [unstatable(probe, wire)])
         if lost:
             left_out[probe.id] = lost[0]
             continue
@@ -79,7 +82,8 @@ def plan(wire: str, probes: Iterable[Probe], settings: Settings) -> Planned:
         requests += probe.most_requests * times
         characters += len(json_codec.text(encoded.body)) * times
     if playable:
-        requests += 1 + len(list(malformed(_opening(playable[0], wire, settings), wire)))
+        opening = _opening(playable[0], wire, settings)
+        requests += 2 + len([*malformed(opening, wire), *optional(opening, wire)])
     return Planned(tuple(playable), left_out, requests, characters)
 
 
@@ -93,7 +97,7 @@ def run(
     verifier = _Run(target, planned.probes, settings)
     try:
         verifier.preflight()
-        verifier.refusals()
+        verifier.single_requests()
         verifier.conversations(advance)
     finally:
         verifier.close()
@@ -119,7 +123,7 @@ def run(
 
 
 def _opening(probe: Probe, wire: str, settings: Settings) -> dict[str, Any]:
-    return {**write_request(first_request(probe, wire, settings.model, stream=False)).body, **settings.extra}
+    return {**encode(first_request(probe, wire, settings.model, stream=False), probe).body, **settings.extra}
 
 
 class _Run:
@@ -151,17 +155,24 @@ class _Run:
             raise unreachable(self._target, error) from None
         check_reply(reply, self._target, self._settings.model)
 
-    def refusals(self) -> None:
-        """Send the malformed requests."""
+    def single_requests(self) -> None:
+        """Send the malformed requests, those with an optional parameter, and the one for the list of models."""
         if not self._probes:
             return
-        body = _opening(self._probes[0], self._target.wire, self._settings)
+        wire = self._target.wire
+        body = _opening(self._probes[0], wire, self._settings)
         try:
-            for what, data in malformed(body, self._target.wire):
-                reply = self._send_bytes(data, stream=False)
-                why = unrefused(reply, self._target.wire)
-                reason = f"{what}: {why}" if why else ""
-                self._observe(Observation("refusal", what, "plain", 1, 1, reason), data.decode(), reply)
+            for check, requests, failure in (("refusal", malformed, unrefused), ("parameters", optional, refused)):
+                for what, data in requests(body, wire):
+                    reply = self._send_bytes(data, stream=False)
+                    why = failure(reply, wire)
+                    reason = f"{what}: {why}" if why else ""
+                    self._observe(Observation(check, what, "plain", 1, 1, reason), data.decode(), reply)
+            if (path := self._target.models_path) and wire in FORMS:
+                reply = self._send_bytes(None, stream=False, path=path)
+                if reply.status not in _NOT_OFFERED:
+                    reason = unlisted(reply, wire)
+                    self._observe(Observation("models", "the list", "plain", 1, 1, reason), None, reply)
         except _BudgetSpent:
             self._stop()
 
@@ -195,7 +206,7 @@ class _Run:
         except _BudgetSpent:
             self._stop()
             return
-        if len(firsts) == 2:
+        if len(firsts) == 2 and not probe.limited:
             for check, reason in judge_pair(firsts[False], firsts[True]):
                 self._observe_asked(Observation(check, probe.id, "both", repetition, 1, reason), firsts[True])
 
@@ -212,7 +223,7 @@ class _Run:
             converse(probe, wire, settings.model, send, stream=stream, extra=settings.extra), 1
         ):
             talk.append(asked)
-            for check, reason in judge_response(asked, ids, wire, stream=stream):
+            for check, reason in judge_response(asked, ids, wire, stream=stream, limited=probe.limited):
                 self._observe_asked(Observation(check, probe.id, mode, repetition, number, reason), asked)
             ids |= {call.id for call in asked.calls}
             self._count(asked)
@@ -220,11 +231,11 @@ class _Run:
             self._observe_asked(Observation(check, probe.id, mode, repetition, len(talk), reason), talk[0])
         return talk
 
-    def _send_bytes(self, data: bytes, *, stream: bool) -> Reply:
-        """Send a body, again while the server is overloaded. An unreachable server is a reply without a status."""
+    def _send_bytes(self, data: bytes | None, *, stream: bool, path: str = "") -> Reply:
+        """Send a body, or get a path, again while the server is overloaded. An unreachable one has no status."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                reply = self._attempt(data, stream=stream)
+                reply = self._attempt(data, stream=stream, path=path)
             except TimeoutError:
                 return Reply(0, b"", f"no byte arrived for {self._settings.timeout:g} seconds")
             except Unreachable as error:
@@ -234,13 +245,13 @@ class _Run:
             time.sleep(_wait(reply, attempt))
         raise AssertionError("the last attempt returns")
 
-    def _attempt(self, data: bytes, *, stream: bool) -> Reply:
+    def _attempt(self, data: bytes | None, *, stream: bool, path: str = "") -> Reply:
         with self._lock:
             if self._settings.max_calls is not None and self.sent >= self._settings.max_calls:
                 raise _BudgetSpent
             self.sent += 1
-        path = self._target.path(self._settings.model, stream=stream)
-        return self._client().request("POST", path, data, {})
+        path = path or self._target.path(self._settings.model, stream=stream)
+        return self._client().request("GET" if data is None else "POST", path, data, {})
 
     def _client(self) -> RawClient:
         client: RawClient | None = getattr(self._local, "client", None)

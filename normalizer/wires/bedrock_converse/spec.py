@@ -58,6 +58,7 @@ SPEC = WireSpec(
     stream_path="/model/{model}/converse-stream",
     stream_type="application/vnd.amazon.eventstream",
     model_member="modelId",
+    models_path="/foundation-models",
     hosts=("amazonaws.com",),
     addresses=(
         r"/model/[^/]+(/[^/]+)?/converse(-stream)?$",

@@ -87,10 +87,9 @@ def _one_call_in_streams(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "parallel_tool_calls": False} if body.get("stream") else body
 
 
-def _spoil_results(message: Message) -> Message:
-    """Make the provider refuse a request with results of tools."""
-    marks = (b'"role":"tool"', b"function_call_output", b"tool_result", b"functionResponse")
-    return message._replace(body=b"{}") if any(mark in message.body for mark in marks) else message
+def _spoil(*marks: bytes) -> Change:
+    """Make the provider refuse a request that contains one of the marks."""
+    return lambda message: message._replace(body=b"{}") if any(mark in message.body for mark in marks) else message
 
 
 # Changes of replies
@@ -112,6 +111,13 @@ def _each_object(change: Callable[[dict[str, Any]], None]) -> Change:
 def _end_turn(value: dict[str, Any]) -> None:
     words = {"finish_reason": "stop", "stop_reason": "end_turn", "finishReason": "MAX_TOKENS"}
     value.update({name: word for name, word in words.items() if value.get(name)})
+
+
+def _complete(value: dict[str, Any]) -> None:
+    words = {"length": "tool_calls", "max_tokens": "tool_use"}
+    value.update(
+        {name: words.get(value[name], value[name]) for name in ("finish_reason", "stop_reason") if name in value}
+    )
 
 
 def _no_id(value: dict[str, Any]) -> None:
@@ -174,6 +180,17 @@ def _accept(message: Message) -> Message:
     return message if message.status == 200 else empty(message)
 
 
+def _at(status: int, change: Change) -> Change:
+    return lambda message: change(message) if message.status == status else message
+
+
+def _as_text_plain(message: Message) -> Message:
+    headers = [(name, b"text/plain" if name == b"content-type" else value) for name, value in message.headers]
+    return message._replace(headers=headers)
+
+
+_RESULTS = (b'"role":"tool"', b"function_call_output", b"tool_result", b"functionResponse")
+_OPTIONAL = (b'"user-1"', b'"seed"')
 _STREAM = ("stream",)
 _CHOICE = ("tool_choice", "toolConfig")
 
@@ -204,8 +221,23 @@ DEFECTS: dict[str, Defect] = {
         request=_without("parallel_tool_calls", "tool_choice"),
         wires=_TEXTS,
     ),
-    "refuses tool results": Defect("history", "one-call", request=_spoil_results),
+    "refuses tool results": Defect("history", "one-call", request=_spoil(*_RESULTS)),
     "accepts malformed requests": Defect("refusal", "one-call", reply=_accept, modes=()),
+    "refuses in another format": Defect(
+        "refusal", "one-call", reply=_at(400, _as_json(b"400 No", b'{"detail": "bad"}')), modes=()
+    ),
+    "refuses optional parameters": Defect("parameters", "one-call", request=_spoil(*_OPTIONAL), modes=("plain",)),
+    "lists models in another form": Defect(
+        "models", "one-call", reply=_at(404, _as_json(b"200 OK", b'["m"]')), wires=_TEXTS, modes=("plain",)
+    ),
+    "reports a cut call as complete": Defect(
+        "limit", "cut-call", reply=_each_object(_complete), wires=(CHAT, ANTHROPIC)
+    ),
+    "ignores the schema": Defect("structured", "structured-answer", lambda parts: [Say("Lisbon")]),
+    "leaves the model out": Defect(
+        "form", "one-call", reply=_each_object(lambda value: value.pop("model", None)), wires=_TEXTS
+    ),
+    "sends JSON as text": Defect("form", "one-call", reply=_as_text_plain),
     "fails in streams": Defect(
         "answered",
         "one-call",
@@ -253,6 +285,7 @@ CONSEQUENCES: dict[str, set[str]] = {
     "triggered": {"calls"},
     "arguments": {"calls", "parallel", "schema", "values"},
     "schema": {"values"},
+    "refusal": {"models"},  # the emulated providers have no list of models: a 404 that the change accepts, too
     "text": {"calls", "triggered"},
     "declared": {"calls"},
     "form": {"answered"},
@@ -268,7 +301,7 @@ def _library(change: Callable[[list[Part]], list[Part]] | None) -> dict[str, Scr
     for probe in default_probes():
         rounds = [
             replace(round, parts=change(list(round.parts)))
-            if change is not None and (round.calls or probe.id == "no-call")
+            if change is not None and (round.calls or probe.id in ("no-call", "structured-answer"))
             else round
             for round in probe.script.rounds
         ]

@@ -83,7 +83,7 @@ def test_the_result_as_json_has_counts_intervals_and_the_first_failure(tmp_path:
 def test_a_dry_run_sends_nothing_and_needs_no_server() -> None:
     result = _run("http://127.0.0.1:9/v1", "--dry-run", model=None)
     assert result.exit_code == 0, result.output
-    assert "at most 315" in result.output
+    assert "at most 460" in result.output
     assert "Nothing was sent" in result.output
 
 
@@ -93,7 +93,7 @@ def test_a_budget_of_requests_that_leaves_checks_unjudged_is_not_a_success(url: 
     assert "requests  7" in within.output
     stopped = _run(url, "--max-calls", "12", "--jobs", "1")
     assert stopped.exit_code == 4, stopped.output
-    assert re.search(r"not judged\s+\d+ of \d+ conversations, history, triggered", stopped.output)
+    assert re.search(r"not judged\s+\d+ of \d+ conversations, history, models, triggered", stopped.output)
     for options, code in (
         (("12", "--jobs", "1", "--allow-incomplete"), 0),
         (("1", "--jobs", "1"), 4),
