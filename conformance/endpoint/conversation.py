@@ -32,7 +32,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode.detect import report
 from toolparity.normalizer.wires.model_owners import vendor_of
-from toolparity.normalizer.wires.registry import wire_name
+from toolparity.normalizer.wires.registry import spec, wire_name
 
 from ..raw_client import Reply
 from .address import wire_members
@@ -133,10 +133,10 @@ def unstatable(probe: Probe, wire: str) -> str:
 
 
 def _vendor(wire: str, model: str) -> str | None:
-    """Return the vendor of a model, if it serves the wire itself: xAI refuses what OpenAI accepts."""
+    """Return the vendor of a model, if it serves the wire besides its owner: xAI refuses what OpenAI accepts."""
     vendor = vendor_of(model)
     serves = any((surface.provider, surface.wire) == (vendor, wire) for surface in SURFACES.values())
-    return vendor if serves else None
+    return vendor if serves and vendor != spec(wire).owner else None
 
 
 def read_reply(reply: Reply, wire: Any, request: Any, *, stream: bool) -> tuple[Response | None, str]:

@@ -15,6 +15,7 @@ class Form(NamedTuple):
     ``body``, ``event``: of a whole response, and of each event of a stream. ``calls``, ``end``: the stop reasons of
     responses with calls, and of those without. ``usage``: of the usage. ``error``: of a body that refuses a request.
     ``models``: the list of models. ``validated``: the owner refuses requests whose conversation is malformed.
+    ``named``: the SDK drops stream events without the name of their type.
     """
 
     calls: tuple[str, ...]
@@ -25,6 +26,7 @@ class Form(NamedTuple):
     body: tuple[str, ...] = ()
     event: tuple[str, ...] = ()
     validated: bool = True
+    named: bool = False
 
 
 _CHAT_BODY = ("id", "object", "created", "model", "choices.*.message.role", "choices.*.message.content?")
@@ -59,6 +61,7 @@ FORMS: dict[str, Form] = {
         "data.*.id",
         (*_MESSAGE, "stop_reason"),
         ("type", *(f"message.{name}" for name in _MESSAGE)),
+        named=True,
     ),
     "google.gemini": Form(
         ("STOP",),
@@ -87,9 +90,9 @@ FORMS: dict[str, Form] = {
 
 
 def missing(value: Any, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths whose member is missing or null in a value.
+    """Yield the paths whose member is missing or `None` in a value.
 
-    ``*`` stands for each entry of a list. A member is only missed where the object around it exists. With ``?`` at its
+    ``*`` is each entry of a list. A member is only missed where the object around it exists. With ``?`` at its
     end, a path names a text that may be missing.
     """
     for path in paths:

@@ -59,6 +59,9 @@ def judge_response(
 
     ``limited``: the request has a small limit of tokens, so that the response may end within a call.
     """
+    if limited and _out_of_tokens(asked):
+        yield "limit", ""
+        return
     yield ("history" if asked.with_results else "answered"), _unanswered(asked)
     response = asked.response
     broken = _broken(asked, wire, stream=stream)
@@ -153,7 +156,7 @@ def _read_otherwise(asked: Asked, wire: Any) -> str:
     if helper.get("role", "assistant") != "assistant":
         return f"the stream helper reads the role {helper['role']!r}"
     if not set(helper.get("types", ())) <= {"function", "custom"}:
-        return "a call has no type: the stream helper emits no event for its arguments"
+        return "a call has no type, or loses it in a later fragment: the stream helper emits no event for it, or fails"
     if odd := next((call for call in helper.get("finished", ()) if call not in helper["calls"]), None):
         return f"a finished item, which agents run, differs from the terminal response: {_cut(json_codec.shown(odd))}"
     if read == wanted:
@@ -199,6 +202,10 @@ def _members(asked: Asked, wire: Any, *, stream: bool) -> Iterator[str]:
     for value in values:
         for path in missing(value, paths):
             yield f"{path} is missing or has another type in {_cut(json_codec.shown(value))}"
+    lines = asked.reply.body.splitlines() if stream and form is not None and form.named else []
+    names = [line.partition(b":")[2].strip().decode("utf-8", "replace") for line in lines if line.startswith(b"event:")]
+    if lines and names != [value.get("type") for value in values]:
+        yield "the names of the events are not the types of their data: the SDK drops other events"
     if len(ids := {value.get("id") for value in values} - {None, ""}) > 1:
         yield f"the events of one response have {len(ids)} ids"
     choices = [] if asked.response is None else asked.response.choices
@@ -250,6 +257,12 @@ def _stop(asked: Asked, wire: str, broken: dict[str, list[str]]) -> str:
     if words and stop.raw not in words and stop.reason != "stop_sequence":
         return f"the stop reason is {stop.raw}, and clients of {wire} expect {words[0]}"
     return ""
+
+
+def _out_of_tokens(asked: Asked) -> bool:
+    """Return whether the error says that the limit ended the response: OpenAI's models that reason send status 400."""
+    error = None if asked.response is None else asked.response.error
+    return error is not None and asked.reply.status == 400 and "output limit was reached" in error.message
 
 
 def _limited(response: Response, limit: int) -> Iterator[Result]:

@@ -30,8 +30,8 @@ _OVERLOADED = (429, 503, 529)
 _ATTEMPTS = 3
 _LONGEST_WAIT = 30.0
 _SHOWN = 2_000
-#: HTTP statuses of a server that offers no list of models.
-_NOT_OFFERED = (404, 405, 501)
+#: HTTP statuses of a server that offers no list of models, or not with this key.
+_NOT_OFFERED = (401, 403, 404, 405, 501)
 
 
 class Settings(Struct, frozen=True):
