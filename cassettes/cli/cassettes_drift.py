@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     default=20,
     show_default=True,
     metavar="N",
-    help="Report a member of emulated messages only if at least N live messages could have it.",
+    help="Report a member of emulated messages only if at least N live responses could have it.",
 )
 @click.option("--proposals", is_flag=True, help="Print what to change in the emulated providers, one line each.")
 @click.option("--json", "as_data", is_flag=True, help="Print the result as JSON.")
@@ -77,7 +77,7 @@ def drift_command(
     found = drift(real, made, at_least=at_least)
     drifts = [one for one in found if one.difference != "only emulated" or one.samples >= samples]
     if unsure := len(found) - len(drifts):
-        few = f"fewer than {samples:,} live messages could have them (--samples)"
+        few = f"fewer than {samples:,} live responses could have them (--samples)"
         click.echo(f"{unsure:,} members that only emulated messages have are not reported: {few}", err=True)
     code = exits.decide(ctx, exits.code(failed=bool(drifts), faults=faults, ran=len(surfaces)))
     if as_data:

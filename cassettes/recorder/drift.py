@@ -51,8 +51,8 @@ class MemberDrift(Struct, frozen=True):
 
     ``live``, ``emulated``: the types, or with the difference "values" the classes of the values; "" if it is absent.
     ``seen`` of ``messages``: in how many live messages of its kind the member is (emulated ones if it is only there).
-    ``example``: a live value as JSON, cut. ``samples``: the live messages that could have the member: few of them do
-    not show that it is gone.
+    ``example``: a live value as JSON, cut. ``samples``: the live responses that could have the member: few of them
+    do not show that it is gone.
     """
 
     surface: str
@@ -85,7 +85,19 @@ class MemberDrift(Struct, frozen=True):
         return f"{where}: change {what} from {self.emulated} to {self.live}, such as {self.example}"
 
 
-class _Member(Struct):
+class _Counted(Struct, kw_only=True):
+    """Something that some ``responses`` have. ``last``: the number of the last one."""
+
+    responses: int = 0
+    last: int = -1
+
+    def is_in(self, response: int) -> None:
+        """Count a response, once."""
+        self.responses += self.last != response
+        self.last = response
+
+
+class _Member(_Counted):
     """The observations of one member. ``types``, ``values``: in how many messages it has this type and class."""
 
     types: Counter[str]
@@ -94,7 +106,7 @@ class _Member(Struct):
     example: str = ""
 
 
-class _Kind(Struct):
+class _Kind(_Counted):
     """The members of one kind of message, by path. ``messages``: their number."""
 
     members: dict[str, _Member]
@@ -113,8 +125,8 @@ def drift(live: Iterable[Exchange], emulated: Iterable[Exchange], *, at_least: f
     drifts: list[MemberDrift] = []
     for surface in sorted(real.keys() & made.keys()):
         for kind in sorted(real[surface].keys() | made[surface].keys()):
-            # a kind that is missing could be in each live answer of its mode
-            alike = (held.messages for name, held in real[surface].items() if (name == "body") == (kind == "body"))
+            # a kind that is missing could be in each live response of its mode
+            alike = (held.responses for name, held in real[surface].items() if (name == "body") == (kind == "body"))
             of_mode = max(alike, default=0)
             drifts += _of_kind(surface, kind, real[surface].get(kind), made[surface].get(kind), at_least, of_mode)
     kept = [one for one in drifts if one.share >= at_least]
@@ -129,17 +141,20 @@ def compared_surfaces(live: Iterable[Exchange], emulated: Iterable[Exchange]) ->
 
 def _surfaces(exchanges: Iterable[Exchange]) -> dict[str, _Surface]:
     found: dict[str, _Surface] = defaultdict(dict)
-    for exchange in exchanges:
+    for number, exchange in enumerate(exchanges):
         if not _is_compared(exchange):
             continue
         for kind, value in messages(exchange):
             held = found[_surface(exchange)].setdefault(kind, _Kind({}))
             held.messages += 1
+            held.is_in(number)
             leaves: dict[str, list[Any]] = {}
             for path, leaf in _members(value, "", ""):
                 leaves.setdefault(path, []).append(leaf)
             for path, listed in leaves.items():
-                _observe(held.members.setdefault(path, _Member(Counter(), Counter())), path, listed)
+                member = held.members.setdefault(path, _Member(Counter(), Counter()))
+                member.is_in(number)
+                _observe(member, path, listed)
     return found
 
 
@@ -277,7 +292,7 @@ def _of_kind(
             assert member is not None
             example = member.example if real is not None else ""
             types, parent = _names(member.types), live.members.get(path.rpartition(".")[0])
-            samples = live.messages if parent is None else parent.seen
+            samples = (live if parent is None else parent).responses
             counts = (member.seen, held.messages)
             yield _one_sided(surface, kind, path, real is not None, types, *counts, example, samples)
         else:

@@ -55,13 +55,15 @@ def test_a_member_of_one_side_becomes_a_proposal() -> None:
     assert "check whether `warning` in body still exists" in found.proposal
 
 
-def test_samples_are_the_live_messages_that_could_have_the_member() -> None:
+def test_samples_are_the_live_responses_that_could_have_the_member() -> None:
     usage = {"usage": {"total_tokens": 3}}
     found = _one([_plain(**usage), _plain(), _plain()], [_plain(usage={"total_tokens": 3, "cost": 1})])
     assert (found.path, found.samples) == ("usage.cost", 1)
     opened, pinged = {"type": "opened"}, {"type": "ping"}
-    found = _one([_streamed(opened), _streamed(opened)], [_streamed(opened, pinged)])
+    found = _one([_streamed(opened, opened), _streamed(opened)], [_streamed(opened, pinged)])
     assert (found.kind, found.difference, found.samples) == ("event ping", "only emulated", 2)
+    found = _one([_streamed(opened, opened)], [_streamed({**opened, "at": 1})])
+    assert (found.path, found.samples) == ("at", 1)
 
 
 def test_types_and_classes_of_values_are_compared() -> None:
