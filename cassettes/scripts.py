@@ -188,7 +188,10 @@ def _is_object(text: str) -> bool:
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The script of one scenario. ``hosted``: canonical names of the declared tools that the provider executes."""
+    """The script of one scenario. ``hosted``: canonical names of the declared tools that the provider executes.
+
+    ``models``: surface -> the model that its requests name instead of the surface's own.
+    """
 
     id: str
     title: str
@@ -198,6 +201,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     system: str | None = None
     parallel: bool | None = None
     request: Stated | None = None
+    models: dict[str, str] = {}
 
     @property
     def ask(self) -> str:
@@ -289,6 +293,7 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     system: str | None = None
     parallel: bool | None = None
     request: Stated | None = None
+    models: dict[str, str] = {}
     ask: str = ""
     continues: bool = False
     generated: bool = False
@@ -302,7 +307,8 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if self.bodies:
             return None
         rounds = [msgspec.structs.replace(round, parts=list(_expanded(round.parts))) for round in self.rounds]
-        return Script(id, self.title, rounds, self.tools, self.hosted, self.system, self.parallel, self.request)
+        stated = (self.system, self.parallel, self.request, self.models)
+        return Script(id, self.title, rounds, self.tools, self.hosted, *stated)
 
 
 def _expanded(parts: Iterable[Part]) -> Iterator[Part]:

@@ -19,7 +19,7 @@ from toolparity.normalizer.wires.registry import WIRES, WireSpec, names, spec
 
 from .errors import UnknownSurface
 from .scripts import Script
-from .stated import can_state
+from .stated import can_state, model_for
 
 
 class Surface(NamedTuple):
@@ -43,6 +43,11 @@ class Surface(NamedTuple):
         """Return whether the surface supports everything that the script needs."""
         states = script.request is None or can_state(script.request, self.name, self.wire)
         return states and script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
+
+    def model_of(self, script: Script) -> str:
+        """Return the model that the requests of a script name here."""
+        stated = None if script.request is None else model_for(script.request, self.provider)
+        return script.models.get(self.name) or stated or self.model
 
     @property
     def spec(self) -> WireSpec:

@@ -73,7 +73,7 @@ def budget(
     if max_cost is not None and prices is None:
         raise click.UsageError("--max-cost needs --prices FILE: this program knows no prices")
     limits = Budget(max_calls, max_cost, read_prices(prices) if prices is not None else {})
-    models = sorted({model or job.surface.model for job in jobs})
+    models = sorted({model or job.surface.model_of(job.script) for job in jobs})
     without = [name for name in models if limits.prices_of(name) is None]
     if max_cost is not None and without:
         raise click.UsageError(f"--prices {prices}: no table fits {', '.join(without)}; * is a wildcard in its name")
@@ -98,7 +98,7 @@ def planned(plans: Sequence[tuple[RecordingJob, str]], model: str | None, limits
             sent + needed.input_tokens,
             received + needed.output_tokens,
         )
-        expected = limits.cost_of(model or job.surface.model, needed)
+        expected = limits.cost_of(model or job.surface.model_of(job.script), needed)
         unpriced = unpriced or expected is None
         cost += expected or 0.0
     lines = [

@@ -39,7 +39,8 @@ _WORDS = {
 }
 #: Canonical hosted tool -> system tool. Search results of Nova are not recorded, so it is not emulated.
 _SYSTEM_TOOLS = {"code_execution": "nova_code_interpreter"}
-#: The counts of the cache in the usage, under both names.
+#: The counts of the cache, under both names, in bodies of Claude. Its streams, and other models, have them only if
+#: something was cached.
 _NO_CACHE = dict.fromkeys((f"cache{kind}InputToken{name}" for kind in ("Read", "Write") for name in ("Count", "s")), 0)
 _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -63,7 +64,7 @@ def answer(play: Play) -> dict[str, Any]:
         "metrics": _metrics(play),
         "output": {"message": {"content": content, "role": "assistant"}},
         "stopReason": _stop(play),
-        "usage": _usage(play),
+        "usage": _usage(play, _NO_CACHE if "anthropic." in play.model else {}),
     }
 
 
@@ -80,7 +81,7 @@ def events(play: Play) -> Iterator[bytes]:
             yield _event(next(pads), "contentBlockStop", contentBlockIndex=index)
     if play.fault is None:
         yield _event(next(pads), "messageStop", stopReason=_stop(play))
-        yield _event(next(pads), "metadata", metrics=_metrics(play), usage=_usage(play))
+        yield _event(next(pads), "metadata", metrics=_metrics(play), usage=_usage(play, {}))
     elif (refused := play.failure()) is not None:
         _, _, body = error(refused)
         name = _ERRORS.get(refused.kind, _ERRORS["server_error"])[1]
@@ -248,8 +249,8 @@ def _metrics(play: Play) -> dict[str, Any]:
     return {"latencyMs": 400 + int(play.hex("latency", 3), 16)}
 
 
-def _usage(play: Play) -> dict[str, Any]:
+def _usage(play: Play, cache: dict[str, int]) -> dict[str, Any]:
     server_calls = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
     used = play.usage(server_calls, reasons=_thinks(play))
     counts = {"inputTokens": used.input, "outputTokens": used.output, "totalTokens": used.input + used.output}
-    return {**counts, **_NO_CACHE, "serverToolUsage": {}}
+    return {**counts, **cache, "serverToolUsage": {}}

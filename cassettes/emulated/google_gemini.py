@@ -29,6 +29,13 @@ ENCODING = Encoding(stream_type="text/event-stream", indented=True)
 _BASE64URL = string.ascii_letters + string.digits + "-_"
 _OF_CALL_IDS = string.ascii_lowercase + string.digits
 _ENDINGS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+#: Beginning of the model's name -> members that most recorded answers of the model have and those of others lack. The
+#: first that matches. "candidatesTokenCount": in each event. "last": the stream ends with an event that has no content.
+_MEMBERS = {
+    "gemini-2.0": "avgLogprobs candidatesTokensDetails serviceTier",
+    "gemini-2.5": "candidatesTokenCount finishMessage index serviceTier thoughtSignature",
+    "": "candidatesTokenCount finishMessage index last thoughtSignature",
+}
 #: `ProviderRefusal.kind` -> HTTP status and the name of the error.
 _ERRORS = {
     "invalid_request": (400, "INVALID_ARGUMENT"),
@@ -60,17 +67,20 @@ def answer(play: Play) -> _Json:
     parts = [member for part in _parts(play, play.parts) for member in part[:1]]
     if parts and "text" in parts[-1] and not play.calls:
         parts[-1] = {**parts[-1], **_signature(play)}
-    return _response(play, parts, _end(play), _usage(play))
+    return _response(play, parts, _end(play) | _sent(play, avgLogprobs=_mean_logprob(play)), _usage(play))
 
 
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises ConnectionReset where the script says so."""
-    for _, *pieces in _parts(play, play.streamed_parts):
-        for piece in pieces:
-            yield _event(_response(play, [piece], {}, _prompt_usage(play)))
+    sent = [piece for _, *pieces in _parts(play, play.streamed_parts) for piece in pieces]
+    alone = _sends(play, "last") or not sent
+    if play.fault is None and alone:
+        sent.append({"text": ""} if play.calls else {"text": "", **_signature(play)})
+    last = sent.pop() if play.fault is None else {}
+    for piece in sent:
+        yield _event(_response(play, [piece], {}, _prompt_usage(play)))
     if play.fault is None:
-        last = {"text": ""} if play.calls else {"text": "", **_signature(play)}
-        yield _event(_response(play, [last], _end(play), _usage(play)))
+        yield _event(_response(play, [last], _end(play, alone=alone), _usage(play)))
     elif (refused := play.failure()) is not None:
         yield _event(error(refused)[2])
 
@@ -98,18 +108,23 @@ def model_entry(model: str, provider: str) -> _Json:
 def _response(play: Play, parts: list[_Json], end: _Json, usage: _Json) -> _Json:
     """Return a body, or an event: both have the same form."""
     return {
-        "candidates": [{"content": {"parts": parts, "role": "model"}, **end, "index": 0}],
+        "candidates": [{"content": {"parts": parts, "role": "model"}, **end, **_sent(play, index=0)}],
         "usageMetadata": usage,
         "modelVersion": play.model,
         "responseId": play.id("answer", 23, alphabet=_BASE64URL),
     }
 
 
-def _end(play: Play) -> _Json:
-    """Return the members with which the candidate ends. An answer with calls ends like any other."""
-    reason: _Json = {"finishReason": _ENDINGS.get(play.round.ending or "", "STOP")}
+def _end(play: Play, *, alone: bool = False) -> _Json:
+    """Return the members with which the candidate ends. Only a message says that there are calls.
+
+    ``alone``: the event of the end has no content; then there is no message.
+    """
+    end: _Json = {"finishReason": _ENDINGS.get(play.round.ending or "", "STOP")}
+    if play.calls and not alone and end["finishReason"] == "STOP":
+        end |= _sent(play, finishMessage="Model generated function call(s).")
     hits = [hit for part in play.parts if isinstance(part, ServerCall) for hit in part.hits]
-    return {**reason, "groundingMetadata": _grounding(play, hits)} if hits else reason
+    return {**end, "groundingMetadata": _grounding(play, hits)} if hits else end
 
 
 def _grounding(play: Play, hits: list[Hit]) -> _Json:
@@ -126,25 +141,29 @@ def _grounding(play: Play, hits: list[Hit]) -> _Json:
 
 def _prompt_usage(play: Play) -> _Json:
     """Return the usage in the events before the last one. Their count of the output is not complete yet."""
-    prompt = play.usage().input
+    prompt, written = play.usage().input, _sent(play, candidatesTokenCount=1)
     return {
         "promptTokenCount": prompt,
-        "candidatesTokenCount": 1,
-        "totalTokenCount": prompt + 1,
+        **written,
+        "totalTokenCount": prompt + len(written),
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": prompt}],
+        **_sent(play, serviceTier="standard"),
     }
 
 
 def _usage(play: Play) -> _Json:
     """Return the usage. The service counts the thoughts apart from the answer."""
     used = play.usage([json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)])
-    usage = {
+    written = used.output - used.reasoning
+    return {
         "promptTokenCount": used.input,
-        "candidatesTokenCount": used.output - used.reasoning,
+        "candidatesTokenCount": written,
         "totalTokenCount": used.input + used.output,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": used.input}],
+        **_sent(play, candidatesTokensDetails=[{"modality": "TEXT", "tokenCount": written}]),
+        **({"thoughtsTokenCount": used.reasoning} if used.reasoning else {}),
+        **_sent(play, serviceTier="standard"),
     }
-    return {**usage, "thoughtsTokenCount": used.reasoning} if used.reasoning else usage
 
 
 def _parts(play: Play, parts: list[Part]) -> Iterator[list[_Json]]:
@@ -212,4 +231,18 @@ def _call_id(play: Play, number: int) -> str:
 
 def _signature(play: Play, what: str = "signature", size: int = 280) -> _Json:
     """Return the signature of a part: ``size`` bytes in Base64."""
-    return {"thoughtSignature": base64.b64encode(play.noise(what, size)).decode()}
+    return _sent(play, thoughtSignature=base64.b64encode(play.noise(what, size)).decode())
+
+
+def _mean_logprob(play: Play) -> float:
+    return -int(play.hex("logprobs", 4), 16) / 2**17
+
+
+def _sends(play: Play, member: str) -> bool:
+    """Return whether answers of the model have a member of `_MEMBERS`."""
+    return member in next(members for name, members in _MEMBERS.items() if play.model.startswith(name)).split()
+
+
+def _sent(play: Play, **members: Any) -> _Json:
+    """Return those of these members that the model sends."""
+    return {name: value for name, value in members.items() if _sends(play, name)}

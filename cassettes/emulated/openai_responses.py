@@ -7,7 +7,7 @@ it. The response echoes the parameters of the request, with defaults for those t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
@@ -37,11 +37,33 @@ ENCODING = Encoding(indented=True, stores=True)
 
 #: Ending of the script -> reason of an incomplete response.
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
-#: Models that mark each message as the final answer or as commentary before calls.
-_PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
-#: Models with several reasoning modes.
-_MODAL = ("gpt-5.6",)
-_REASONERS = ("gpt-5", "o1", "o3", "o4")
+
+
+class _Model(NamedTuple):
+    """What the responses of a model state unless the request does: ``effort`` and ``context`` of its reasoning.
+
+    ``phases``: they mark each message as the final answer, or as commentary before calls.
+    """
+
+    effort: str | None = None
+    context: str | None = None
+    top_p: float = 1.0
+    phases: bool = False
+
+
+#: Beginning of the model's name -> what its responses state in recorded traffic. The first that matches.
+_MODELS = {
+    "gpt-5.6": _Model("medium", "all_turns", 0.98, phases=True),
+    "gpt-5.5": _Model("medium", "current_turn", 0.98, phases=True),
+    "gpt-5.4": _Model("none", "current_turn", 0.98, phases=True),
+    "gpt-5.3-codex": _Model("medium", "current_turn", 0.98, phases=True),
+    "gpt-5.2": _Model("none", "current_turn", 0.98),
+    "gpt-5.1-codex": _Model("medium", "current_turn"),
+    "gpt-5.1": _Model("none", "current_turn"),
+    "gpt-5-chat": _Model(),
+    **dict.fromkeys(("gpt-5", "o1", "o3", "o4"), _Model("medium", "current_turn")),
+    "": _Model(),
+}
 _URL_SAFE = str.maketrans("+/", "-_")
 #: Default parameters of a web search.
 _SEARCH = {
@@ -133,7 +155,7 @@ def cut_short(item: OutputItem) -> OutputItem:
 
 def _message(play: Play, run: ItemParts) -> OutputItem:
     item: Json = {"id": _item_id(play, "msg", run.place), "type": "message", "status": "completed", "content": []}
-    if play.model.startswith(_PHASED):
+    if _model(play).phases:
         item["phase"] = "commentary" if play.calls else "final_answer"
     item["role"] = "assistant"
     first = run.parts[0]
@@ -230,7 +252,7 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
         "tool_usage": {"image_gen": _NO_TOKENS, "web_search": {"num_requests": 0 if begins else _searches(play)}},
         "tools": [_tool(tool) for tool in request.get("tools") or ()],
         "top_logprobs": request.get("top_logprobs") or 0,
-        "top_p": number(request.get("top_p"), 1.0),
+        "top_p": number(request.get("top_p"), _model(play).top_p),
         "truncation": request.get("truncation") or "disabled",
         "usage": None if begins or status == "failed" else _usage(play),
         "user": request.get("user"),
@@ -280,14 +302,17 @@ def _text(text: Any) -> Json:
     return {"verbosity": "medium", **members, "format": form}
 
 
+def _model(play: Play) -> _Model:
+    return next(stated for name, stated in _MODELS.items() if play.model.startswith(name))
+
+
 def _effort(play: Play) -> Json:
-    default = "medium" if play.model.startswith(_REASONERS) else None
-    reasoning = play.body.get("reasoning")
-    members = reasoning if isinstance(reasoning, dict) else {}
-    effort: Json = {"effort": members.get("effort") or default, "summary": members.get("summary")}
-    if play.model.startswith(_MODAL):
-        effort = {"context": "all_turns", "mode": "standard", **effort}
-    return effort
+    """Return the settings of reasoning. Models that do not reason have no mode."""
+    model, asked = _model(play), play.body.get("reasoning")
+    default: Json = {"context": model.context, "effort": model.effort, "mode": "standard", "summary": None}
+    if model.context is None:
+        del default["mode"]
+    return default | {name: value for name, value in (asked or {}).items() if value is not None}
 
 
 def _usage(play: Play) -> Json:

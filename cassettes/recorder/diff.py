@@ -148,19 +148,21 @@ def first_difference(
     *,
     broken: bool = False,
     call_ids: bool = True,
-    unknown_usage: frozenset[str] = frozenset(),
+    unknown: frozenset[str] = frozenset(),
 ) -> str | None:
     """Describe the first difference between two canonical responses; None if they are equal.
 
     Arguments are compared by value, not by text, because an SDK passes on only the value if the wire has JSON instead
     of text. ``broken``: the SDK raised during a stream. Then only the content before that, and the failure itself,
-    count. ``call_ids``: whether the SDK passes on the ids of calls. ``unknown_usage``: the members of the usage that it
-    does not pass on.
+    count. ``call_ids``: whether the SDK passes on the ids of calls. ``unknown``: members of the usage and of choices
+    that it drops.
     """
     views = [(_until_it_broke if broken else _by_value)(response, call_ids) for response in (recorded, received)]
     for view in views:
-        for name in unknown_usage:
-            ((view.get("usage") or {}).get("raw") or {}).pop(name, None)
+        extras = [choice.get("extra") for choice in view.get("choices") or ()]
+        for members in filter(None, ((view.get("usage") or {}).get("raw"), *extras)):
+            for name in unknown & members.keys():
+                del members[name]
     difference = next(compare("", *views), None)
     if difference is None:
         return None

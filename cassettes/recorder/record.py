@@ -118,7 +118,7 @@ def record(
     if may_replace is not None:
         may_replace(path)  # checked again when the file is replaced, because recording takes time
     if budget is not None:
-        budget.reserve(script, at, model or at.model, stream=stream)
+        budget.reserve(script, at, model or at.model_of(script), stream=stream)
     data = capture(script, at, way, stream=stream, model=model, budget=budget)
     interactions = [writing.interaction(request, response) for request, response in data]
     if old is not None and digest(interactions) == old.digest and _is_as_good(old, script, at, way.origin, model):
@@ -228,7 +228,7 @@ def _is_as_good(cassette: files.Cassette, script: Script, at: Surface, origin: O
         known = cassette.provenance
     except ToolparityError:
         return False
-    same_request = known.scenario_hash == script.hash and known.model == (model or at.model)
+    same_request = known.scenario_hash == script.hash and known.model == (model or at.model_of(script))
     unchanged = (known.digest, known.seal) == (cassette.digest, known.sealing)
     return same_request and unchanged and known.origin in (origin, "live")
 
@@ -245,7 +245,7 @@ def _provenance(script: Script, at: Surface, way: Connection, stream: bool, mode
         wire=at.wire,
         stream=stream,
         recorder=f"toolparity {__version__}",
-        model=model or at.model,
+        model=model or at.model_of(script),
         surface=at.name,
         sdk=at.sdk,
         sdk_version=version(at.sdk),

@@ -60,10 +60,10 @@ def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
         raise ReplayFailed("the scenario has changed since the recording", where=where, hint=hint)
     played = _played(path, script, at, provenance)
     call_ids = not getattr(sdk_module(at), "DROPS_CALL_IDS", False)
-    unknown_usage: frozenset[str] = getattr(sdk_module(at), "UNKNOWN_USAGE", frozenset())
+    unknown: frozenset[str] = getattr(sdk_module(at), "UNKNOWN", frozenset())
     for number, (response, received) in enumerate(zip(recorded, played, strict=True), 1):
         difference = first_difference(
-            response, received.response, broken=received.raised, call_ids=call_ids, unknown_usage=unknown_usage
+            response, received.response, broken=received.raised, call_ids=call_ids, unknown=unknown
         )
         if difference is not None:
             raise ReplayFailed(f"round {number}: through the SDK {difference}", where=where)

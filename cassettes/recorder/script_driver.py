@@ -33,7 +33,7 @@ from toolparity.normalizer.wires.model_rules import fit_model
 from ..emulated.script_player import Play
 from ..errors import RecordingFailed
 from ..scripts import Round, Script, ScriptedCall
-from ..stated import Stated, model_for, state
+from ..stated import Stated, state
 from ..surfaces import Surface
 from .sdks import Caller, Link, Received, RequestSettings, sdk_module
 
@@ -89,10 +89,10 @@ def play(
         body = next(requests)
         while True:
             if limits is not None:
-                limits.before(model or surface.model, body)
+                limits.before(model or surface.model_of(script), body)
             received = caller.send(body)
             if limits is not None:
-                limits.after(model or surface.model, received.response.usage)
+                limits.after(model or surface.model_of(script), received.response.usage)
             yield received
             try:
                 body = requests.send(received.response)
@@ -120,7 +120,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
     tools += [ToolDefinition(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
     stated = script.request or Stated()
     asked = {
-        surface.spec.model_member: model or model_for(stated, surface.provider) or surface.model,
+        surface.spec.model_member: model or surface.model_of(script),
         **sdk.settings(RequestSettings(script, surface, stream)),
     }
     fit_model(asked, surface.wire, surface.provider, lambda *_: None)  # newer models of Claude have no thinking budget

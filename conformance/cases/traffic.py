@@ -119,7 +119,7 @@ def _handwritten(scenario: Scenario, surface_name: str, stream: bool) -> Traffic
 
 def _generated(script: Script, surface_name: str, stream: bool) -> TrafficResponse:
     surface = SURFACES[surface_name]
-    request = oracle(surface.wire).request_body(script.ask, script.tools, surface.model, stream=stream)
+    request = oracle(surface.wire).request_body(script.ask, script.tools, surface.model_of(script), stream=stream)
     pieces = generated_pieces(script, surface, request, stream=stream)
     return TrafficResponse(surface_name, stream, pieces, request, 200, f"scenarios/{script.id}.toml")
 

@@ -265,7 +265,7 @@ def _both(code: str, holds: bool) -> _Loss:
 
 
 def _has_extra(handed_over: _HandedOver) -> bool:
-    """Return whether a text or a call has members that only its provider knows: Google's signatures."""
+    """Return whether a text or a call has members that only its provider knows: Google's signatures, a phase."""
     said = [block for block in handed_over.blocks if block.members["type"] in ("text", "tool_call")]
     made = [each for block in said for each in _objects(block.source)]
     earlier = [
@@ -273,7 +273,8 @@ def _has_extra(handed_over: _HandedOver) -> bool:
         for each in handed_over.sent_earlier
         if each.get("thought") is not True and not each.keys().isdisjoint(("text", "functionCall"))
     ]
-    return _has(made, "extra_content", "signature") or _has([*made, *earlier], "thoughtSignature")
+    phased = _has([*made, *handed_over.sent_earlier], "phase")
+    return phased or _has(made, "extra_content", "signature") or _has([*made, *earlier], "thoughtSignature")
 
 
 #: Members of calls that mean nothing in a request.

@@ -9,7 +9,7 @@ Each module has these members:
     async_sent                 the asynchronous variant
     REFUSALS, refused(error)   the SDK's exceptions for a provider's error, and the conversion into that error
     DROPS_CALL_IDS             whether the SDK's objects lack the ids of calls; optional
-    UNKNOWN_USAGE              the members of the usage that the SDK's objects lack; optional
+    UNKNOWN                    the members of the usage and of choices that the SDK's objects lack; optional
 
 A third party's wire has such a module as its part ``recorder`` (`toolparity.normalizer.wires.registry`). Retries are
 off, so a recording holds each request once.

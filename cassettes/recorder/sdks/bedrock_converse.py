@@ -21,7 +21,7 @@ from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 
 REFUSALS = (ClientError,)
 #: Bedrock sends these members, and botocore's service model does not have them.
-UNKNOWN_USAGE = frozenset(("cacheReadInputTokenCount", "cacheWriteInputTokenCount", "serverToolUsage"))
+UNKNOWN = frozenset(("cacheReadInputTokenCount", "cacheWriteInputTokenCount", "serverToolUsage"))
 
 #: The system tools, which only Nova models have.
 HOSTED: dict[str, dict[str, Any]] = {

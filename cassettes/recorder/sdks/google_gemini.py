@@ -14,9 +14,11 @@ from google.genai.errors import APIError
 from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 from .google_interactions import client, http_options
 
-__all__ = ("HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings")
+__all__ = ("HOSTED", "REFUSALS", "UNKNOWN", "async_client", "async_sent", "client", "refused", "sent", "settings")
 
 REFUSALS = (APIError,)
+#: The service sends these members, and the SDK drops them.
+UNKNOWN = frozenset(("finishMessage", "serviceTier"))
 
 HOSTED: dict[str, dict[str, Any]] = {
     "google": {"web_search": {"googleSearch": {}}, "code_execution": {"codeExecution": {}}}

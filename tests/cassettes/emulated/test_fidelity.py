@@ -45,6 +45,23 @@ MODELS = {
     "xai.grpc": ("grok-4-fast", "grok-4.6"),
 }
 COMPARED = [SURFACES[name] for name in MODELS]
+#: Members of bodies that only some models send, by surface, and models that do or do not.
+VARYING = {
+    "google.gemini": (
+        "candidates[].avgLogprobs candidates[].finishMessage candidates[].index usageMetadata.candidatesTokensDetails"
+        " usageMetadata.serviceTier candidates[].content.parts[].thoughtSignature",
+        ("gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-flash-preview"),
+    ),
+    "openai.responses": (
+        "output[]<message>.phase reasoning.context reasoning.mode tool_usage",
+        ("gpt-4o-mini", "gpt-5-nano", "gpt-5.4-nano", "gpt-5.6-terra"),
+    ),
+    "openai.chat": ("choices[].logprobs", ("gpt-5-mini", "gpt-4o-mini")),
+    "bedrock.converse": (
+        "usage.serverToolUsage usage.cacheReadInputTokens usage.cacheReadInputTokenCount",
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "us.amazon.nova-2-lite-v1:0"),
+    ),
+}
 THINKING: dict[str, dict[str, Any]] = {
     "claude-haiku-4-5": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
     "claude-sonnet-5": {"thinking": {"type": "adaptive"}},
@@ -211,6 +228,21 @@ def test_the_sdks_types_accept_every_answer_whose_members_are_in_them_or_in_a_re
             assert excused, (surface.name, found)
             used += excused
     assert [one for one in ALLOWED if one not in used] == []
+
+
+def test_members_of_some_models_occur_together_in_a_recording_of_the_model(recordings: Path) -> None:
+    script = scripts()["words-in-every-round"]
+    for name, (listed, asked_models) in VARYING.items():
+        surface, varying = SURFACES[name], {*listed.split()}
+        plain = [row for row in rows(recordings, surface.wire) if row.provider == surface.provider and not row.stream]
+        for model in asked_models:
+            bodies = [json.loads(row.data) for row in plain if row.model == model and not row.failed]
+            real = [varying.intersection(paths(body)) for body in bodies]
+            asked = write_request(opening(script, surface, stream=False, model=model)).body
+            first = play(surface, asked, StoredAnswers(), PLAYED)
+            for number, round in enumerate(script.rounds):
+                made = surface.emulation.answer(first._replace(number=number, round=round))
+                assert varying.intersection(paths(made)) in real, (name, model, number)
 
 
 def test_refusals_have_the_members_of_recorded_ones(recordings: Path) -> None:
