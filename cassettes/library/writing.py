@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,8 @@ from toolparity.normalizer.errors import ToolparityError
 from .. import structured
 from ..errors import CassetteNotWritten, SecretsLeft
 from ..regular_files import must_be_regular
-from . import files, safe_yaml
+from . import files, locks, safe_yaml
+from .locks import locked
 from .provenance import KEY, Provenance, digest
 from .provenance import read as parse_provenance
 
@@ -31,11 +31,6 @@ if yaml.__with_libyaml__:
     _BaseDumper: Any = yaml.CSafeDumper
 else:  # pure Python fallback
     _BaseDumper = yaml.SafeDumper
-
-try:
-    import fcntl
-except ImportError:  # not available on this system: drafts of killed recordings are not removed
-    fcntl = None  # type: ignore[assignment]
 
 #: A check of the new cassette before it replaces the old one: takes its path, raises ToolparityError to refuse it.
 Check = Callable[[Path], None]
@@ -50,8 +45,6 @@ _WORTH_A_BLOCK = 60
 #: The suffix of drafts, and the number of bytes of a name to which it can be added.
 _DRAFT = ".tmp"
 _LONGEST_NAME = 200
-#: The folders that each thread has locked.
-_held = threading.local()
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
@@ -145,14 +138,14 @@ def replace(path: Path, content: bytes, checks: Iterable[Check] = (), may_replac
     try:
         must_be_regular(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        with _draft(path) as (draft, descriptor):
+        with _draft(path) as (draft, descriptor, closing):
             _write(descriptor, content)
             os.fsync(descriptor)
             _run_checks(checks, draft, path)
             with locked(path.parent):
                 if may_replace is not None:
                     may_replace(path)
+                closing.close()  # Windows moves no open file
                 os.replace(draft, path)
         _sync(path.parent)
     except ToolparityError:
@@ -305,63 +298,41 @@ def _draft_prefix(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _draft(path: Path) -> Iterator[tuple[Path, int]]:
-    """Create a draft beside the cassette, locked while its writer lives. Removed on exit unless it was moved."""
-    while True:
+def _draft(path: Path) -> Iterator[tuple[Path, int, contextlib.ExitStack]]:
+    """Create a draft beside the cassette, locked while its writer lives. Removed on exit unless it was moved.
+
+    The lock of the folder keeps others from sweeping the draft before it is locked, or after it is closed to be moved.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    with locked(path.parent):
+        _sweep(path)
         draft = Path(tempfile.mktemp(_DRAFT, _draft_prefix(path), path.parent))
-        try:
-            descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
-        except FileExistsError:
-            continue
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.fstat(descriptor).st_nlink == 0:  # another writer swept it before it was locked
-                os.close(descriptor)
-                continue
-        break
+        descriptor = os.open(draft, flags, 0o666)
+        locks.acquire(descriptor)
+    closing = contextlib.ExitStack()
+    closing.callback(os.close, descriptor)
     try:
-        yield draft, descriptor
+        yield draft, descriptor, closing
     finally:
-        os.close(descriptor)
+        closing.close()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
 
 
 def _sweep(path: Path) -> None:
     """Remove drafts that killed recordings left behind, that is, drafts that no process has locked."""
-    if fcntl is None:
-        return
     start = _draft_prefix(path)
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     for name in os.listdir(path.parent):
         if not (name.startswith(start) and name.endswith(_DRAFT)):
             continue
         with contextlib.suppress(OSError):
-            descriptor = os.open(path.parent / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(path.parent / name, flags)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(path.parent / name)
+                locks.acquire(descriptor, wait=False)
             finally:
                 os.close(descriptor)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that one writer at a time replaces files in it. A killed writer releases the lock.
-
-    A thread that holds the lock may enter again: to read a file, change its content, and `replace` it.
-    """
-    held: set[Path] = _held.__dict__.setdefault("folders", set())
-    if fcntl is None or folder in held:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        held.add(folder)
-        yield
-    finally:
-        held.discard(folder)
-        os.close(descriptor)
+            os.unlink(path.parent / name)
 
 
 def _write(descriptor: int, content: bytes) -> None:

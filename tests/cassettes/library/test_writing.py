@@ -4,13 +4,17 @@ point leaves the old cassette or the new one, whole."""
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +29,7 @@ from vcr.serializers import yamlserializer
 
 from tests.cassettes.library.making import PROVENANCE, interaction, made
 from toolparity.cassettes.errors import CassetteNotWritten, InvalidProvenance, SecretsLeft, UnreadableCassette
-from toolparity.cassettes.library import Persister, forget, load, path_for, safe_yaml, save, writing
+from toolparity.cassettes.library import Persister, forget, load, locks, path_for, safe_yaml, save, writing
 from toolparity.cassettes.library import interaction as plain_interaction
 from toolparity.normalizer.errors import ToolparityError
 
@@ -295,6 +299,37 @@ def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) 
     save(path, [interaction("of the first")], PROVENANCE, checks=[meanwhile])
     assert load(path).responses[0]["body"]["string"] == b"of the first"
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for open files in /proc")
+def test_writers_on_windows_lose_nothing_and_sweep_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = importlib.import_module("fcntl")
+
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError from None
+
+    def refusing(step: str, path: Any, *rest: Any, real: Any) -> Any:
+        opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        if os.path.isdir(path) if step == "open" else os.path.realpath(path) in opened:
+            raise PermissionError(errno.EACCES, "used by another process", os.fspath(path))
+        return real(path, *rest)
+
+    def add(_: int) -> None:
+        with locks.locked(tmp_path):
+            writing.replace(path, (path.read_bytes() if path.exists() else b"") + b"x")
+
+    path = tmp_path / "counts.yaml"
+    (tmp_path / f"{writing._draft_prefix(path)}x.tmp").write_text("half")
+    monkeypatch.setattr(locks, "_fcntl", None)
+    monkeypatch.setattr(locks, "_msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    for step in ("open", "replace", "unlink"):
+        monkeypatch.setattr(os, step, partial(refusing, step, real=getattr(os, step)))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(40)))
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (b"x" * 40, [path.name])
 
 
 @pytest.mark.parametrize(
