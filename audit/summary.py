@@ -101,7 +101,7 @@ class Audit(Struct):
         """Count a place that cannot be read, or a file without traffic that was skipped in a directory."""
         self.problems += problem.fault
         self.faults += problem.fault
-        self.skipped += not problem.fault
+        self.skipped += not (problem.fault or problem.folder)
 
     def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> ExchangeRecord | None:
         """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings.

@@ -78,5 +78,9 @@ def show(
     for name in hits:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
     if not audit.audited:
-        click.echo("nothing was audited: the input has no exchange of a known wire", err=True)
+        click.echo(
+            "nothing was audited: the input has no exchange of a known wire "
+            "(pass recorded requests and responses; --explain shows how each file was read)",
+            err=True,
+        )
     ctx.exit(code)

@@ -60,8 +60,9 @@ def scan_command(ctx: click.Context, *, paths: tuple[str, ...], jobs: int | None
 
     Reads cassettes of vcrpy, cassetter, VCR for Ruby and R, Betamax and Polly.js, HAR files, and recordings as JSON
     lines. For each secret it prints the kind and the place, never the secret itself: the interaction, the part, the
-    path inside, the first characters and the length. Streams are joined and compressed bodies are unpacked before they
-    are searched. The values of the environment's own keys are searched as well.
+    path inside, the first characters, the length, and the entry that allows the value. Streams are joined and
+    compressed bodies are unpacked before they are searched. The values of the environment's own keys are searched as
+    well.
 
     \b
     Examples:
@@ -246,11 +247,12 @@ def convert_command(ctx: click.Context, *, paths: tuple[str, ...], target: str, 
 @click.option("--force", is_flag=True, help="Replace existing cassettes.")
 @click.pass_context
 def adopt_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, note: str | None, force: bool) -> None:
-    """Add cassettes of other projects to a library as they are, with provenance "imported", digest and seal.
+    """Copy cassettes of other projects to a library, with provenance "imported", digest and seal.
 
-    Like `import`, but a file stays one cassette with all its interactions in their order, and with the headers that a
-    library keeps. It is refused if its interactions are of several wires, or of none, or both streamed and plain:
-    `import` makes one cassette for each.
+    The files themselves do not change: each copy is DIRECTORY/PROVIDER/WIRE/NAME.yaml, scrubbed. Like `import`, but a
+    file stays one cassette with all its interactions in their order, and with the headers that a library keeps. It is
+    refused if its interactions are of several wires, or of none, or both streamed and plain: `import` makes one
+    cassette for each.
     """
     ctx.exit(
         imported(importer.import_files(list(paths), into, note=note, force=force, whole=adopting.interactions_of), into)

@@ -15,6 +15,7 @@ from ..maintenance.scrubbing import ScrubbedFile
 from ..maintenance.secret_rules import TriedRule
 from ..recorder.verify import VerifiedCassette
 from ..secrets import SecretLeak
+from ..secrets.scanner import allowing
 
 # scan
 
@@ -43,6 +44,7 @@ def scanned(results: list[ScannedFile], level: str | None) -> list[Section]:
         _unread([(result.path, result.error) for result in results]),
         Table("By kind", ["kind", "level", "found"], rows, 2),
         Lines("", [(StyledText(headline + _and_unread(unread), "bad" if with_any or unread else "good"), "")]),
+        *([Lines("", [(StyledText(allowing(["value:…"]), "dim"), "")])] if with_any else []),
     ]
 
 
@@ -62,7 +64,7 @@ def scanned_json(results: list[ScannedFile], level: str | None) -> list[dict[str
 
 def _leak(leak: SecretLeak) -> tuple[StyledText, str]:
     tone: Tone = "bad" if level_of(leak) == "credential" else "warning"
-    return StyledText(leak.kind, tone), str(leak).removeprefix(f"{leak.kind} in ")
+    return StyledText(leak.kind, tone), f"{str(leak).removeprefix(f'{leak.kind} in ')}  {leak.entry}"
 
 
 # secrets

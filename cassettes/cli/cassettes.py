@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from toolparity.normalizer.policies import selection_of
 from ..errors import UnreadableCassette
 from ..library import files, importer, inventory
 from ..library.files import CassettePath
+from ..library.provenance import KEY, Provenance
+from ..maintenance import adopting
 from ..recorder import verify
 from ..workers import cores, in_order
 from . import cassette_files, console, exits, options
@@ -193,16 +196,19 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
     words    texts of requests and responses
 
     Ids, times, signatures and encrypted content differ in every recording and are not compared.
+
+    OLD and NEW may also be files of other projects, in any format that `scan` reads. They have no origin and no date,
+    and their addresses show which provider answers.
     """
     from ..recorder import diff
 
     heads, outlines = [], []
     for name in (old, new):
-        loaded = files.load(_single(name, library).path)
-        provenance = loaded.provenance
-        heads.append({"cassette": name, "origin": provenance.origin, "date": provenance.date})
+        loaded, provenance = _compared(name, library)
+        origin, date = (provenance.origin, provenance.date) if provenance else (None, None)
+        heads.append({"cassette": name, "origin": origin, "date": date})
         pairs = zip(loaded.requests, loaded.responses, strict=True)
-        outlines.append(diff.outline(pairs, verify.surface_for(provenance)))
+        outlines.append(diff.outline(pairs, verify.surface_for(provenance) if provenance else None))
     changes = diff.diff(outlines[0], outlines[1], down_to="words")
     counts = {level: sum(change.level == level for change in changes) for level in diff.LEVELS}
     failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
@@ -212,7 +218,7 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
         click.echo(json_codec.encode({"old": heads[0], "new": heads[1], "counts": counts, "changes": listed}))
     else:
         for head in heads:
-            click.echo(f"{head['origin']}, {head['date']}: {head['cassette']}")
+            click.echo(f"{head['origin']}, {head['date']}: {head['cassette']}" if head["origin"] else head["cassette"])
         if changes:
             click.echo(diff.render(changes, most=len(changes)))
         click.echo("; ".join(f"{level}: {count:,} changed" for level, count in counts.items()))
@@ -265,7 +271,7 @@ def age_command(
 @click.pass_context
 def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
     """Find cassettes without a scenario, and scenarios without a cassette on a surface that supports them."""
-    cassettes = list(inventory.list_cassettes(files.find(library)))
+    cassettes = list(inventory.list_cassettes(_chosen(ctx, (), library)))
     strays = list(inventory.stray_cassettes(cassettes))
     missing = list(inventory.missing_cassettes(library))
     code = exits.decide(ctx, exits.code(failed=bool(strays or missing), faults=_print_errors(cassettes), ran=1))
@@ -326,6 +332,16 @@ def _single(name: str, library: Path) -> CassettePath:
         raise _unknown(name, places)
     names = ", ".join(place.shown for place in fitting[:5]) + (", …" if len(fitting) > 5 else "")
     raise click.BadParameter(f"{name} matches {len(fitting)} cassettes: {names}", param_hint="CASSETTE")
+
+
+def _compared(name: str, library: Path) -> tuple[files.Cassette, Provenance | None]:
+    """Return a cassette and its provenance, or a file of any project and format, without provenance."""
+    path = _single(name, library).path
+    with contextlib.suppress(UnreadableCassette):  # another format
+        loaded = files.load(path)
+        if KEY in loaded.metadata:
+            return loaded, loaded.provenance
+    return files.Cassette(path, {"interactions": adopting.interactions_of(os.fspath(path))}), None
 
 
 def _unknown(name: str, places: list[CassettePath]) -> click.BadParameter:

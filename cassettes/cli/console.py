@@ -160,6 +160,9 @@ class Problems:
 
     def add(self, problem: Problem, count: int = 1) -> None:
         """Count a problem, or the first of ``count`` similar ones. Problems must arrive in the order of the input."""
+        if problem.folder:
+            self._write(visible(str(problem)))
+            return
         if not problem.fault:
             self._skipped_count += count
             if len(self._skipped) < _NAMED:

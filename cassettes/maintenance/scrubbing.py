@@ -22,6 +22,7 @@ from .. import documents
 from ..errors import CassetteNotWritten
 from ..library.writing import replace
 from ..secrets import SecretLeak, scan
+from ..secrets.scanner import allowing
 from . import files
 from .scanning import level_of, scannable
 from .trees import TreeScrubber
@@ -80,7 +81,8 @@ def scrub_file(job: ScrubJob) -> ScrubbedFile:
         credentials = [leak for leak in result.left if level_of(leak) == "credential"]
         if credentials:
             what = f"the scanner still finds {len(credentials):,} credentials: {credentials[0]}"
-            raise CassetteNotWritten(what, where=job.path, hint="the file is unchanged")
+            hint = f"the file is unchanged; {allowing([credentials[0].entry])}"
+            raise CassetteNotWritten(what, where=job.path, hint=hint)
         if job.target is not None:
             result.written = _written(job, text, bool(changed))
     except ToolparityError as error:

@@ -98,7 +98,8 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
         address = classify(request.uri)
         surface = at or surface_of(address.provider, address.wire)
         if surface is None:
-            raise UnreadableSource(f"{request.uri} does not belong to a surface")
+            hint = "only calls of models can be compared, at the addresses of their providers"
+            raise UnreadableSource(f"{request.uri} does not belong to a surface", hint=hint)
         for kind, value in _messages(surface.name, request, response):
             _fields(value, "", fields.setdefault(kind, {}))
         recorded = {"request": {"uri": request.uri, "body": request.body}, "response": response}

@@ -60,7 +60,8 @@ class Problem(Struct, frozen=True):
 
     ``fault``: the caller should know that something is missing. False only for a file found while walking a directory
     that does not look like traffic, and for an entry without traffic, such as a line of text (``skipped``), which
-    `PartReader` yields only on demand, with its beginning as ``excerpt``.
+    `PartReader` yields only on demand, with its beginning as ``excerpt``. ``folder``: a directory without any file
+    that may be traffic.
     """
 
     source: str
@@ -70,6 +71,7 @@ class Problem(Struct, frozen=True):
     fault: bool = True
     skipped: bool = False
     excerpt: str = ""
+    folder: bool = False
 
     @property
     def location(self) -> str:

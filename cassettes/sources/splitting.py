@@ -57,7 +57,7 @@ def split_files(
             yield Problem(path, error.what, error.hint)
         if empty:
             what = "the directory contains no file with a suffix of traffic"
-            yield Problem(path, what, hint=" ".join(SUFFIXES), fault=False)
+            yield Problem(path, what, hint=f"looked for {' '.join(SUFFIXES)}", fault=False, folder=True)
 
 
 def _split(

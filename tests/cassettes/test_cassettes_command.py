@@ -81,7 +81,7 @@ def test_a_cassette_without_provenance_is_unknown_and_a_fault(mixed: Path) -> No
 
 
 def test_an_empty_library_has_an_exit_code(tmp_path: Path) -> None:
-    for command in ("list", "verify", "age"):
+    for command in ("list", "verify", "age", "orphans"):
         result = run(command, library=tmp_path)
         assert (result.exit_code, result.stdout) == (5, "")
         assert "the library has no cassettes" in result.stderr
@@ -211,6 +211,14 @@ def test_a_diff_names_both_origins_and_the_changed_calls(mixed: Path) -> None:
     assert (first.split(",")[0], second.split(",")[0]) == ("live", "emulated")
     assert any(line.startswith("- call exchange 1: get_weather") for line in changes)
     assert run("diff", "single-call", "single-call", library=mixed).exit_code == 0
+
+
+def test_a_diff_compares_cassettes_without_provenance(tmp_path: Path) -> None:
+    plain, call = (written(tmp_path / f"{body}.yaml", recorded(chat_body(*body))) for body in ("", "f"))
+    result = run("diff", plain, call)
+    first, second, *changes = result.stdout.splitlines()
+    assert (result.exit_code, first, second) == (1, str(plain), str(call))
+    assert any(line.startswith("+ call exchange 1: f") for line in changes)
 
 
 def test_only_live_cassettes_age_and_too_old_ones_fail(mixed: Path) -> None:

@@ -14,14 +14,14 @@ environment's keys. What only looks like a secret needs an entry in the allow-li
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolparity.cassettes.errors import SecretsLeft
 
 from .scan import SecretLeak, scan, secrets_in
 
-__all__ = ["SecretLeak", "next_step", "refuse", "scan", "secrets_in"]
+__all__ = ["SecretLeak", "allowing", "next_step", "refuse", "scan", "secrets_in"]
 
 _SHOWN = 5
 
@@ -46,8 +46,14 @@ def refuse(
 
 
 def next_step(leaks: Sequence[SecretLeak]) -> str:
-    """Return what to do about leaks: entries of the allow-list for those that are not secrets."""
-    entries = ", ".join(f'"{leak.entry}" = "reason"' for leak in leaks[:_SHOWN])
+    """Return what to do about leaks that cannot be written."""
+    return f"nothing was written; scrub the data, or {allowing(leak.entry for leak in leaks[:_SHOWN])}"
+
+
+def allowing(entries: Iterable[str]) -> str:
+    """Return how to add entries to the allow-list."""
+    lines = ", ".join(f'"{entry}" = "reason"' for entry in entries)
     return (
-        f"nothing was written; scrub the data, or allow what is not a secret: [tool.toolparity.allow-secrets] {entries}"
+        f"allow what is not a secret in pyproject.toml: [tool.toolparity.allow-secrets] {lines} "
+        "(docs/pages/cassette-maintenance.md#values-that-only-look-like-secrets)"
     )

@@ -181,6 +181,7 @@ def test_the_refusal_names_the_entry_that_allows_a_value(tmp_path: Path, monkeyp
     assert len(caught.value.leaks) == 1  # one value, in two places
     entry = re.search(r'\[tool.toolparity.allow-secrets\] (".*") = "reason"', str(caught.value))
     assert entry is not None
+    assert "in pyproject.toml" in str(caught.value)
     for allowed in (entry[1], f'"{_RANDOM[:8]}*"'):
         table = f'[tool.toolparity.allow-secrets]\n{allowed} = "not a key"\n'
         (tmp_path / "allowed.toml").write_text(table)

@@ -124,6 +124,9 @@ def test_a_damaged_compressed_file_in_a_directory_is_an_error(tmp_path: Path) ->
 
 
 def test_a_directory_without_traffic_exits_with_code_5(tmp_path: Path) -> None:
+    empty = run("audit", tmp_path)
+    assert (empty.exit_code, empty.stdout) == (5, "0 exchanges on 0 wires\n")
+    assert f"{tmp_path}: the directory contains no file with a suffix of traffic" in empty.stderr
     (tmp_path / "package.json").write_text(OTHER["package.json"])
     result = run("audit", tmp_path)
     assert result.exit_code == 5
