@@ -57,6 +57,22 @@ def default_name(request: pytest.FixtureRequest) -> str:
     return str(name.translate(_NOT_IN_FILES))
 
 
+def overridden(request: pytest.FixtureRequest, default: Any, *others: Any) -> Any:
+    """Return what the fixture of the same name returns that an earlier plug-in defined, or ``default``.
+
+    Among plug-ins, the last one's fixture counts, whatever the order should be: a project's own plug-in may be loaded
+    before ours. ``others``: values of the replaced plug-ins that do not count.
+    """
+    name = request.fixturename
+    try:
+        value = request.getfixturevalue(str(name))
+    except pytest.FixtureLookupError as error:
+        if error.argname != name:
+            raise
+        return default
+    return default if value in others else value
+
+
 def merged(config: dict[str, Any], marks: list[pytest.Mark]) -> dict[str, Any]:
     """Return the settings of a configuration and of marks, the closest first, which takes precedence."""
     settings = dict(config)

@@ -27,6 +27,7 @@ from .pytest_cassettes import (
     merged,
     note_outcome,
     opened,
+    overridden,
 )
 
 if TYPE_CHECKING:
@@ -87,9 +88,9 @@ def disable_recording(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def vcr_config() -> dict[str, Any]:
+def vcr_config(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Settings of all cassettes, to override."""
-    return {}
+    return dict(overridden(request, {}))
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def vcr_markers(request: pytest.FixtureRequest) -> list[pytest.Mark]:
 @pytest.fixture(scope="module")
 def vcr_cassette_dir(request: pytest.FixtureRequest) -> str:
     """The folder of the module's cassettes, to override."""
-    return default_folder(request)
+    return str(overridden(request, default_folder(request), str(request.node.path.parent / "cassettes")))
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def default_cassette_name(request: pytest.FixtureRequest) -> str:
         if not mark.args:
             raise pytest.UsageError("the mark default_cassette needs a name")
         return str(mark.args[0])
-    return default_name(request)
+    return str(overridden(request, default_name(request)))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_cassettes import add_ini, block_replaced, note_outcome, passed, vcr_of
+from .pytest_cassettes import add_ini, block_replaced, default_folder, note_outcome, overridden, passed, vcr_of
 
 if TYPE_CHECKING:
     from .cassettes.fixture import VCR, FixtureCassette
@@ -61,21 +61,22 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def vcr_config() -> dict[str, Any]:
+def vcr_config(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Settings of all cassettes, to override."""
-    return {}
+    return dict(overridden(request, {}))
 
 
 @pytest.fixture(scope="module")
 def vcr_cassette_dir(request: pytest.FixtureRequest) -> str:
     """The folder of the cassettes, to override: ``cassettes`` beside the module."""
-    return str(request.node.path.parent / "cassettes")
+    return str(overridden(request, request.node.path.parent / "cassettes", default_folder(request)))
 
 
 @pytest.fixture
 def vcr_cassette_name(request: pytest.FixtureRequest) -> str:
     """The name of the test's cassette, without its suffix: ``test_name`` or ``TestClass.test_name``."""
-    return f"{request.cls.__name__}.{request.node.name}" if request.cls else str(request.node.name)
+    name = f"{request.cls.__name__}.{request.node.name}" if request.cls else request.node.name
+    return str(overridden(request, name))
 
 
 @pytest.fixture(scope="module")
