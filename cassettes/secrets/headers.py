@@ -64,7 +64,8 @@ TRACES = re.compile(r"request-?id|cf-ray|trace-?id|traceparent|correlation-?id",
 
 #: Headers whose names have a word of a credential, but whose values are settings.
 _SETTINGS = re.compile(
-    r"access-control-|cross-origin-|.*oauth-scopes|.*ratelimit|www-authenticate|proxy-authenticate|x-frame-|x-xss-",
+    r"access-control-|cross-origin-|.*oauth-scopes|.*ratelimit|www-authenticate|proxy-authenticate|x-frame-|x-xss-"
+    r"|.*-expiration$|azureml-model-session$",
     re.IGNORECASE,
 )
 #: Shorter values are settings or words. Our placeholders need this length to be recognizable.
@@ -96,6 +97,11 @@ def is_replaced(name: str) -> bool:
     if is_kept(name) or _SETTINGS.match(name):
         return False
     return is_credential_header(name) or TRACES.search(name) is not None
+
+
+def is_judged(name: str) -> bool:
+    """Return whether the name of a header decides: it is kept, a setting, or its value is replaced."""
+    return is_kept(name) or _SETTINGS.match(name) is not None or is_replaced(name.lower())
 
 
 def is_masked(value: str, name: str = "") -> bool:

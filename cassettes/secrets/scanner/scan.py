@@ -159,6 +159,8 @@ def _members(value: Any) -> dict[str, Any]:
 def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
     if part in _HEADER_PARTS and isinstance(content, Mapping):
         yield from _headers(content)
+        yield from _look(_header_values(content), keys)
+        return
     if part in ("uri", "url") and isinstance(content, str):
         for start, end in addresses.credentials(content):
             if not _is_scrubbed(unquote(content[start:end])):
@@ -184,6 +186,15 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
             credential = rest if scheme.lower() in _SCHEMES and rest else plain
             if credential and not (_is_scrubbed(credential) or header_rules.is_masked(credential, lowered)):
                 yield "header", lowered, credential
+
+
+def _header_values(headers: Mapping[Any, Any]) -> Iterator[Reading]:
+    """Yield the decodings of headers. Where the name decides, `_headers` has judged it, and only the value remains."""
+    judged = [name for name in headers if header_rules.is_judged(str(name))]
+    yield from _values({name: value for name, value in headers.items() if name not in judged})
+    for name in judged:
+        yield Reading("", "", str(name))
+        yield from (read._replace(path=str(name)) for read in _values(headers[name]))
 
 
 def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:

@@ -74,6 +74,8 @@ def test_a_header_is_judged_by_its_name_unless_it_is_masked() -> None:
         assert leak.path == name.lower()
     for value in ("REDACTED", "Bearer REDACTED"):
         assert scan(cassette(headers={"authorization": [value]}), {}) == []
+    harmless = {"set-cookie": "csv=1; Max-Age=63072000; Domain=.h.example", "x-ratelimit-key": "gpt-5.2-chat"}
+    assert scan(cassette(headers={**harmless, "x-mine-token-expiration": "2021-10-22 18:28:46 UTC"}), {}) == []
 
 
 def test_a_repeated_member_is_read_twice() -> None:
