@@ -125,7 +125,7 @@ def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset
     """
     credentials: list[str] = []
     for name, value in headers.items():
-        if is_kept(str(name), extra) or not is_credential_header(str(name)):
+        if is_kept(str(name), extra) or _SETTINGS.match(str(name)) or not is_credential_header(str(name)):
             continue
         for header_value in value if isinstance(value, list | tuple) else [value]:
             text = header_value.decode("latin-1") if isinstance(header_value, bytes) else str(header_value)
