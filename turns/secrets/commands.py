@@ -23,24 +23,26 @@ _OPTIONS = {
     "openssl": rf"(?:-pass(?:in|out)?{_NEXT}pass:|(?<![\w-])-[kK]{_NEXT})",
     "keytool, jarsigner": rf"-(?:store|key|deststore|srcstore)pass(?:wd)?{_NEXT}",
     "smbclient, rpcclient": rf"(?<![\w-])-U{_NEXT}[^\s%\"']+%",
-    "net use": rf"\s+\S+\s+\S+{_NEXT}",
-    "sqlplus": rf"{_NEXT}[\w.]+/",
+    "net use": rf"\A\s+\S+\s+\S+{_NEXT}",
+    "sqlplus": rf"\A{_NEXT}[\w.]+/",
     "nmcli": rf"password{_NEXT}",
-    "wpa_passphrase": rf"{_NEXT}\S+{_NEXT}",
+    "wpa_passphrase": rf"\A{_NEXT}\S+{_NEXT}",
     "rclone": rf"pass(?:word)?{_NEXT}",
     "htpasswd": rf"-\w*b\w*{_NEXT}\S+{_NEXT}\S+{_NEXT}",
-    "mc alias set": rf"{_NEXT}\S+{_NEXT}\S+{_NEXT}\S+{_NEXT}",
+    "mc alias set": rf"\A{_NEXT}\S+{_NEXT}\S+{_NEXT}\S+{_NEXT}",
     "gh secret set": rf"(?:--body|-b){_NEXT}",
     "kubectl": rf"--from-literal(?:=|{_NEXT})[\w.-]+=",
     "fly secrets set, flyctl secrets set, heroku config:set": rf"{_NEXT}[\w.-]+=",
 }
 _PATTERNS = {
-    command: re.compile(
-        rf"\b{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])[^\n|;]{{0,300}}?{before}{_VALUE}", re.IGNORECASE
+    command: (
+        re.compile(rf"\b{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])", re.IGNORECASE),
+        re.compile(before + _VALUE),
     )
     for commands, before in _OPTIONS.items()
     for command in commands.split(", ")
 }
+_ARGUMENTS = re.compile(r"[^\n|;]{0,400}")
 _FED = re.compile(
     r"\becho[ \t]+(?:-n[ \t]+)?[\"']?(?P<it>[^\s\"'`$|<>(){}-][^\s\"'`|<>(){}]{5,})[\"']?\s*\|\s*"
     r"(?:sudo[ \t]+-S|[^\n|]{0,200}--password-stdin|[^\n|]{0,60}passwd)"
@@ -52,11 +54,13 @@ COMMANDS = (*_PATTERNS, "echo")
 def arguments(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield ("", start, end) of the secrets in command lines."""
     lowered = text.lower()
-    for command, pattern in _PATTERNS.items():
-        if command in lowered:
-            for found in pattern.finditer(text):
+    for command, (begins, option) in _PATTERNS.items():
+        for begin in begins.finditer(text) if command in lowered else ():
+            rest = _ARGUMENTS.match(text, begin.end())
+            assert rest is not None
+            for found in option.finditer(rest[0]):
                 if is_mixed(found["it"]) and not is_reference(found["it"]):
-                    yield "", *found.span("it")
+                    yield "", found.start("it") + begin.end(), found.end("it") + begin.end()
     for found in _FED.finditer(text) if "echo" in lowered else ():
         if is_password(found["it"]) and not is_reference(found["it"]):
             yield "", *found.span("it")

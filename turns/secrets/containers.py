@@ -16,15 +16,18 @@ from .name_places import NAMED, QUOTE, name_at, places
 from .tables import rows
 
 #: Members with a name, and with the value that it names.
-_NAMES = r"name|key|variable|var|field|header|param(?:eter)?|env|id|label|setting|option|attribute|property|title"
+_NAMES = (
+    r"name|key|variable|var|field|header|param(?:eter)?|env|id|label|setting|option|attribute|property|title"
+    r"|element|selector|object"
+)
 _VALUES = r"\w{0,20}value|val|plain_?text"
 #: Other members beside a name, whose values must look like passwords.
-_CONTENTS = r"v|content|text|data|default"
+_CONTENTS = r"v|content|text|data|default|new|old"
 _CHARS = r"[^\s\"'<>{}\[\],;\\]"
 _TO = rf"(?:{QUOTE})?\s*[:=]\s*"
 _VALUE = (
     rf"(?:{QUOTE})?(?:{_VALUES}|(?P<weak>{_CONTENTS})){_TO}(?:\{{\s*{QUOTE}string_?value{QUOTE}\s*:\s*)?"
-    rf"(?:\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?(?P<quoted>(?:(?!(?P=quote))[^\\\n]){{6,}})"
+    rf"(?:\\*(?P<quote>[\"'])(?:(?:bearer|basic|token)\s+)?(?P<quoted>(?:(?!(?P=quote))[^\\\n\"]){{6,}})"
     rf"|(?P<plain>{_CHARS}{{6,}}))"
 )
 _LABEL = re.compile(rf"(?<![A-Za-z0-9])(?P<label>[\w-]{{0,24}}(?:{_NAMES})|k)(?:{QUOTE})?\s*$", re.IGNORECASE)
@@ -44,7 +47,7 @@ _LIST = re.compile(
     rf"{_TO}\[(?P<it>[^\[\]]{{6,8000}})(?:\]|$)|(?:{_TO}|{QUOTE}\s*)\{{(?P<map>[^{{}}]{{6,8000}})(?:\}}|$)"
 )
 _NAME = re.compile(r"(?<=[\"'])[\w. -]{1,120}(?=\\*[\"'])|[\w.-]{1,120}")
-_ITEM = re.compile(r"\\*(?P<quote>[\"'])(?P<it>(?:(?!(?P=quote))[^\\\n]){6,})\\*(?P=quote)(?!\s*:)")
+_ITEM = re.compile(r"\\*(?P<quote>[\"'])(?P<it>(?:(?!(?P=quote))[^\\\n\"]){6,})\\*(?P=quote)(?!\s*:)")
 
 _Found = Iterator[tuple[str, int, int]]
 
@@ -62,6 +65,8 @@ def _siblings(text: str) -> _Found:
         if label is not None:
             if _KEY_NAME.search(label["label"]):
                 called = label["label"][: -len("name")] or called
+            if names.certainty_of(called) is names.Certainty.NOTHING:
+                continue
             if after := _AFTER.match(text, name.end()):
                 found.append((after, 0))
             else:
@@ -71,6 +76,7 @@ def _siblings(text: str) -> _Found:
                 found += ((before, begin + brace) for before in _FLAGGED.finditer(head[brace:] + '"'))
         elif _KEY_NAME.search(name[0]):
             called = name[0][: -len("name")].rstrip("_")
+            called = "access key" if called.lower() == "key" else called
             value = _QUOTED_AFTER.match(text, name.end())
             if value and (after := _AFTER.match(text, value.end())):
                 found.append((after, 0))
@@ -121,7 +127,8 @@ def _items(text: str) -> _Found:
         group = "it" if found["it"] is not None else "map"
         for item in _ITEM.finditer(text, *found.span(group)):
             value = item["it"]
-            if is_mixed(value) if group == "it" else _is_member(said, value):
+            is_code = said is names.Certainty.CHOSEN and value.isdecimal()
+            if (is_mixed(value) or is_code) if group == "it" else _is_member(said, value):
                 yield ("token", *item.span("it"))
 
 
@@ -229,7 +236,7 @@ CONTAINERS: tuple[SecretPattern, ...] = (
         "named secret",  # a code for one time, Google's passwords for applications
         ("otp", "code", "app"),
         Form(
-            r"\b(?:(?:otp|one[- ]time (?:code|password)|(?:verification|security|login) code)\b[^\n0-9]{0,20}"
+            r"\b(?:(?:otp|your code|one[- ]time (?:code|password)|(?:verification|security|login) code)\b[^\n0-9]{0,20}"
             r"(?=[0-9]{6,8}\b)"
             r"|app[ -]password[^\n]{0,12}?[ :=](?=[a-z]{4} ))(?P<it>[0-9]{6,8}|(?:[a-z]{4} ){3}[a-z]{4}\b)",
             re.IGNORECASE,

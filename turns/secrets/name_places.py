@@ -34,8 +34,10 @@ ALL_NAMED = NAMED + tuple(word for word in FOREIGN if not word.isascii())
 #: A quote, which JSON in JSON escapes.
 QUOTE = r"""\\*["']"""
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+#: Names that have blanks, or marks that are no letters of a word.
+_OF_MARKS = [word for word in FOREIGN if re.fullmatch(r"\w+", word) is None]
 #: Names are words that other words can precede: ``API key``. Some have blanks inside.
-_NAME = re.compile(r"mot de passe|identified by|[\w.-]{0,120}[\w-]", re.IGNORECASE)
+_NAME = re.compile(rf"(?:{'|'.join(_OF_MARKS)})|identified by|[\w.-]{{0,120}}[\w-]", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"(?<![\w.-])([A-Za-z]+) $")
 #: A member whose value is a number or a constant, such as the tokens of a usage.
 _NO_TEXT = re.compile(r"[\w.-]{0,60}\\*[\"']\s*:\s*(?:-?[0-9]|true|false|null)")

@@ -19,17 +19,20 @@ from .names import Certainty
 _CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*"
 #: An operator, also behind a type: ``: str =``, ``:=``, ``=>``, ``?=``, a full-width colon.
 _OPERATOR = (
-    r"(?:[ \t]{1,4}[a-z]{3,12}|[ \t]*:[ \t]*[&\w.\[\]]{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
-    r"[ \t]*(?::{0,3}=>?|={2,3}|[?+.!]=|[:\uff1a](?!:))(?:\*\*)?[ \t]*"
+    r"(?:[ \t]{1,4}[a-z]{3,12}|[ \t]*:[ \t]*[&\w.\[\]']{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
+    r"[ \t.]*(?::{0,3}=>?(?!=)|[?+.]=|<-|->|\u2192|[:\uff1a](?!:)|[!=]==?(?=[ \t]*[\"'`]))"
+    r"(?:\*\*)?[ \t]*(?:\*\*|<\w+>)?"
 )
 #: What may be before a value: a call, a tag of YAML, a default, YAML's block, or the next line.
 _WRAPPED = (
-    r"(?:[A-Za-z_&][\w.:<>]{1,40}[({][ \t]*|![\w.]+[ \t]+|[^\s\"'`]{1,40}[ \t]*(?:\|\||\?\?|or)[ \t]*"
+    r"(?:[A-Za-z_&][\w.:<>]{1,40}[({][ \t]*|convertto-securestring[ \t]+|![\w.-]+[ \t]+"
+    r"|[^\s\"'`]{1,40}[ \t]*(?:\|\||\?\?|or)[ \t]*"
     r"|(?:[|>][-+]?[ \t]*)?\r?\n[ \t]*(?:(?<=[ \t])|:[ \t]+))"
 )
 _SCHEME = r"(?:(?:bearer|basic|token|apikey)[ \t]+)?"
-_BEFORE_QUOTE = r"[rbufl@$]{0,2}(?P<slashes>\\+)?(?P<quote>[\"'`])"
-_IN_QUOTES = r"(?:(?!(?P=quote))(?(slashes)[^\\\n]|(?:[^\\\n]|\\[\\\"'/bfnrtu])))"
+_BEFORE_QUOTE = r"[rbufln@$]{0,2}(?P<slashes>\\+)?(?P<quote>[\"'`])(?:(?P=quote){2})?"
+#: Without double quotes, because a single one that nothing closes would lead into the next member.
+_IN_QUOTES = r"(?:(?!(?P=quote))(?(slashes)[^\\\n\"]|(?:[^\\\n\"]|\\[\\\"'/bfnrtu])))"
 #: Up to a blank, a quote or punctuation; an ampersand may begin the next member of a form.
 _PLAIN = r"(?:[^\s\"'`\\<>|;,(){}\[\]&]|&(?![\w.%-]*=)(?=[^\s&]))"
 _QUOTED = rf"{_BEFORE_QUOTE}{_SCHEME}(?P<it>{_IN_QUOTES}{{6,2000}})"
@@ -42,11 +45,23 @@ _TAGS = (
     r"(?:\\*[\"'])?(?:\s[^<>]{0,120})?(?:</[\w:.-]+>\s*<[\w:.-]+(?:\s[^<>]{0,80})?>|>)(?:<!\[CDATA\[)?\s*"
     r"(?P<it>[^<>\s\\\"'][^<>\n\\\"']{4,200}?)\s*(?=</|\]\]>)"
 )
-_IS = r"(?:[ \t](?:for|of|to)[ \t][^\n.:]{1,40}?)?[ \t]+(?:is|was|lautet|est)(?:[ \t]now)?:?[ \t]+"
+#: Words between a name and its value in sentences of some languages.
+_FOR = (
+    r"[ \t](?:for|of|to|in|on|f\u00fcr|f\u00f6r|du|"
+    r"de|del|do|da|della|per|para|pour|\u043e\u0442|\u0434\u043b\u044f)[ \t][^\n.:]{1,40}?"
+)
+_IS = (
+    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|lautet|est|\u00e8|\u00e9|\u00e4r|jest)(?:[ \t](?:now|changed from))?[ \t]*:?[ \t]+"
+    rf"|{_FOR}[ \t]*:[ \t]+)"
+)
 
 #: A call, a member of an object, the next member of a form.
 _EXPRESSION = re.compile(r"[\w.]*\w\(.*|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|.*&[\w.%-]+=.*")
 _SETTERS = frozenset({"set", "with", "add", "use"})
+
+
+def _is_expression(value: str) -> bool:
+    return _EXPRESSION.fullmatch(value) is not None and ("(" in value or "&" in value or not names.is_irregular(value))
 
 
 class _Bound(NamedTuple):
@@ -68,14 +83,14 @@ class _Bound(NamedTuple):
 def _assigned(it: _Bound) -> bool:
     """An operator binds name and value."""
     if it.quoted:
-        return is_mixed(it.value) or names.has_symbol(it.value) or not it.is_sure
+        return _stated(it) or names.has_symbol(it.value) or not it.is_sure
     if not it.is_sure:
         return True
-    return _stated(it) and (it.name.isupper() or _EXPRESSION.fullmatch(it.value) is None)
+    return _stated(it) and (it.name.isupper() or not _is_expression(it.value))
 
 
 def _in_a_line(it: _Bound) -> bool:
-    return it.is_sure and is_mixed(it.value) and _EXPRESSION.fullmatch(it.value) is None
+    return it.is_sure and is_mixed(it.value) and not _is_expression(it.value)
 
 
 def _stated(it: _Bound) -> bool:
@@ -90,8 +105,12 @@ def _listed(it: _Bound) -> bool:
 
 
 def _set(it: _Bound) -> bool:
-    words = names.words(it.name)
+    words = names.words(it.name.rpartition(".")[2])
     return _listed(it) and (len(words) == 1 or words[0] in _SETTERS or words[-1] == "str")
+
+
+def _alone(it: _Bound) -> bool:
+    return names.is_random(it.value) if not it.is_sure else _listed(it) and names.is_irregular(it.value)
 
 
 def _after_blank(it: _Bound) -> bool:
@@ -109,10 +128,14 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[_Bound], bool]], ...] = tuple
         (rf"{_CLOSED}{_OPERATOR}{_VALUE}", _assigned),  # password = '…', password: …, 'password' => '…'
         (rf"{_CLOSED}{_OPERATOR}{_WRAPPED}{_VALUE}", _listed),  # api_key=SecretStr('…'), and YAML's blocks
         (_TAGS, _stated),  # <password>…</password>
-        (rf"\\*[\"']\s+(?:value|content|default)=\s*{_QUOTED}", _stated),  # <add key="password" value="…">
+        (rf"\\*[\"'],?\s+(?:value|content|default)=\s*{_QUOTED}", _stated),  # <add key="password" value="…">
+        (rf"[\])\"']*\.(?:fill|type|send_?keys|set_?value)\(\s*{_QUOTED}", _stated),  # getByLabel('password').fill('…')
+        (rf"[ \t]*(?:\|\||\?\?|\?:|or)[ \t]*{_QUOTED}", _listed),  # process.env.DB_PASSWORD || '…'
+        (r":?[ \t]*\r?\n[ \t]*(?P<it>[^\s\"'`\\<>]{8,200})(?=[ \t]*(?:\r?\n|$))", _alone),  # the next line
         (rf"\\*[\"'`][ \t]*[,)\]]*[ \t]*(?:[,:]|\|\||\?\?)\s*\(?{_QUOTED}", _listed),  # getenv('DB_PASSWORD', '…')
         (rf"[ \t]*,[ \t]*(?P<it>{_PLAIN}{{16,400}})", lambda it: names.is_random(it.value)),  # password,…
         (rf"[ \t]*\([ \t]*{_QUOTED}", _set),  # set_password('…')
+        (rf"\)?\((?:[\w ]{{1,20}}:)?(?P<it>{_PLAIN}{{6,200}})\)", lambda it: _set(it) and _alone(it)),  # password(…)
         (rf"[ \t`*\"']{{0,6}}\|[ \t`*\"']{{0,6}}{_VALUE}", _stated),  # | DB_PASSWORD | … |
         (rf"{_IS}{_VALUE}", _stated),  # the password is '…'
         (rf"[ \t]+[-\u2013\u2014]{{1,5}}[ \t]+{_VALUE}", _stated),  # Password - …
@@ -132,15 +155,18 @@ def values(text: str) -> Iterator[tuple[str, int, int]]:
             found = pattern.match(text, end)
             if found is None:
                 continue
-            value = found["it"]
+            value, trailing = found["it"], 0
+            if "quote" not in pattern.groupindex or found["quote"] is None:
+                trailing = len(value) - len(value.rstrip(".:?"))
+                value = value[: len(value) - trailing]
             if pattern is _OF_A_LINE and not _LINE_BEGINS.search(text, max(start - 40, 0), start):
                 continue
             quoted = "quote" in pattern.groupindex and found["quote"] is not None
             bound = _Bound(name, value, quoted)
             plain = names.is_secret(name, value) and is_chosen(value) and is_plausible(bound)
             if plain or names.is_phrase(name, value):
-                done = found.end("it")
-                yield (name, *found.span("it"))
+                done = found.end("it") - trailing
+                yield name, found.start("it"), done
                 break
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 #: Last words that always mean a secret if one of these precedes them.
 _SURE_AFTER = {
     "key": {
-        *("api", "access", "secret", "private", "signing", "encryption", "subscription", "master", "admin", "license"),
+        *("api", "access", "secret", "private", "signing", "encryption", "subscription", "master", "admin"),
         *("account", "shared", "deploy", "personal", "service", "preshared"),
     },
     "token": {"api", "access", "refresh", "bearer", "auth", "authorization", "session", "id", "security"},
@@ -44,6 +44,10 @@ FOREIGN = (
         "lösenord",
         "schlüssel",
         "schluessel",
+        "heslo",
+        "salasana",
+        "adgangskode",
+        "kata sandi",
     ),
     *(
         "пароль",
@@ -59,6 +63,12 @@ FOREIGN = (
         "パスワード",
         "秘密鍵",
         "비밀번호",
+        "비번",
+        "암호",
+        "패스워드",
+        "jelszó",
+        "mật khẩu",
+        "كلمة المرور",
         "hasło",
     ),
     *("şifre", "parola", "κωδικός", "סיסמה", "كلمة_المرور", "पासवर्ड", "รหัสผ่าน"),
@@ -66,14 +76,16 @@ FOREIGN = (
 _PHRASES = frozenset({"passphrase", "mnemonic"})
 _SURE_ENDINGS = (
     *("password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "secretkey", "privatekey", "signingkey"),
-    *("apitoken", "accesstoken", "authtoken", "refreshtoken", "sessiontoken", "bearertoken", "clientsecret"),
+    *("apitoken", "accesstoken", "authtoken", "authkey", "refreshtoken", "sessiontoken", "bearertoken", "clientsecret"),
 )
 #: Words for what people choose or type, and may be short: letters and digits, or several digits.
 _PASSES = frozenset({"pass", "pw", "psk", "clave"})
 _CODES = frozenset({"pin", "otp", "cvv", "cvc"})
 _BEFORE_CODE = frozenset({"recovery", "backup", "security", "unlock", "verification", "mfa", "otp", "access", "auth"})
 _CHOSEN = _PASSES | _CODES | {"secret", "credential"}
-_LIKELY = frozenset({"key", "token", "auth", "bearer", "jwt", "pat", "dsn", "sas", "seed", "verifier", "assertion"})
+_LIKELY = frozenset(
+    {"key", "token", "auth", "bearer", "jwt", "pat", "dsn", "login", "sas", "seed", "verifier", "assertion"}
+)
 _LIKELY_ENDINGS = ("token", "secret")
 #: Words before ``key`` and ``token`` that make it harmless: positions in lists, parts of text, entries of tables.
 _HARMLESS = frozenset(
@@ -102,6 +114,7 @@ _SUFFIXES = frozenset(
             "raw",
             "v",
             "pem",
+            "base",
             "str",
         ),
     }
@@ -126,11 +139,16 @@ _EXPRESSION = re.compile(
     r"|this|secrets|vars|args|options|ctx)\W{1,3}[\w.\[\]()'\"!?-]*\W*"
     r"|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\.?[A-Z]{2,}(?:_[A-Z]{2,}|_[0-9]{1,4})+\W{0,2}"
 )
+#: Three to forty words. JSON behind a quote that nothing closes is none.
+_PHRASE = re.compile(r"\s*(?:[^\s\"{}\[\]<>:]+\s+){2,39}[^\s\"{}\[\]<>:]+\s*")
 _LEET = re.compile(r"[A-Za-z][0-9]+[A-Za-z]")
 _SYMBOL = re.compile(r"(?<=.)[!#$%&*?@^~+]")
 _PLURALS = _LIKELY | _CHOSEN - {"pass"} | _SURE | {"code"}
 
 
+#: The path of a file, a regular expression, rules of validation.
+_FILE = re.compile(r"(?:[\w.@-]+/)+[\w.@-]+\.[A-Za-z]{2,5}(?:\.[A-Za-z]{2,4})?")
+_RULES = re.compile(r"\^.*\$|[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+")
 #: A call, a subscript, a member of a member, and an address in a store of secrets.
 _CALL = re.compile(
     r"@?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:\(.*\)|\[.*\])[!;]?|[A-Za-z_]+(?:\.[A-Za-z_]+)+|(?:vault|op|arn|ssm|env|file|ref):.*"
@@ -194,7 +212,7 @@ def is_secret(name: str, value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Return whether a value only mentions where the secret is: ``process.env.MY_API_KEY``, a path, ``$KEY``."""
-    if _EXPRESSION.fullmatch(value) is not None or _CALL.fullmatch(value) is not None:
+    if any(pattern.fullmatch(value) is not None for pattern in (_EXPRESSION, _CALL, _FILE, _RULES)):
         return True
     return _REFERENCE.match(value) is not None and not is_random(value)
 
@@ -204,7 +222,7 @@ def is_phrase(name: str, value: str) -> bool:
     said = words(name)
     if said[-1:] in (["cookie"], ["authorization"]):  # several parameters
         return "=" in value and any(map(str.isdigit, value))
-    return bool(said) and (said[-1] == "phrase" or said[-1] in _PHRASES) and 3 <= len(value.split()) <= 40
+    return bool(said) and (said[-1] == "phrase" or said[-1] in _PHRASES) and _PHRASE.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:
@@ -230,7 +248,8 @@ def is_password(value: str) -> bool:
 
 def is_irregular(value: str) -> bool:
     """Return whether a value cannot be a word: symbols, or several changes between letters and digits."""
-    return has_symbol(value) or len(_CHANGE.findall(value)) >= 3
+    both = value.lower() != value != value.upper()
+    return has_symbol(value) or len(_CHANGE.findall(value)) >= (2 if both else 3)
 
 
 def has_symbol(value: str) -> bool:

@@ -145,13 +145,13 @@ PATTERNS: tuple[SecretPattern, ...] = (
             r"@(?=[\w.-]+(?::[0-9]+|/|[\s\"'<\\]|$))",
             re.IGNORECASE,
         ),
-        plausible=lambda pair: is_mixed(pair) and is_chosen(pair),
+        plausible=lambda pair: is_mixed(pair) and is_chosen(pair.partition(":")[2]),
     ),
     SecretPattern(
         "credentials in a URL",
         ("://",),
         Form(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{0,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
-        plausible=is_chosen,
+        plausible=lambda pair: is_chosen(pair.partition(":")[2]),
     ),
     SecretPattern(
         "credentials in a URL",  # a token alone

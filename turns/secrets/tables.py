@@ -11,10 +11,10 @@ from .name_places import name_at, places
 #: A row in brackets, without nesting, and a row that is a line.
 _BRACKETS = re.compile(r"[\[(](?P<it>[^\[\]()\n]{3,2000}|[^\[\]()]{3,2000})[\])]")
 _LINES = re.compile(  # also the first and the last line of a string in JSON
-    r"^(?:[^\n\r]*[:\[,] ?\")?[ \t>]*\|?(?=[^\n\r]*[,;\t|])(?P<it>[^\n\r]+?)\|?[ \t]*(?:\r?$|\"[ ,}\]])", re.MULTILINE
+    r"^(?:[^\n\r]*\": ?\")?[ \t>]*\|?(?=[^\n\r]*[,;\t|])(?P<it>[^\n\r]+?)\|?[ \t]*(?:\r?$|\"[}\]])", re.MULTILINE
 )
 _CELL = re.compile(
-    r"(?P<quote>\\*[\"'`])?(?P<it>(?(quote)(?:(?!(?P=quote))[^\n])*|[^,;|\t\"'`\n]*))(?(quote)(?P=quote))"
+    r"(?P<quote>\\*[\"'`])?(?P<it>(?(quote)(?:(?!(?P=quote))[^\n\"])*|[^,;|\t\"'`\n]*))(?(quote)(?P=quote))"
 )
 #: What follows a name in a row of names.
 _SEPARATED = re.compile(r"[\"'`\\ ]*(?:[,;|\t\])\r\n]|$)")
@@ -61,17 +61,17 @@ def _cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans = []
     at = start
     while at <= end:
-        while at < end and text[at] in " \t\n\r":
+        while at < end and text[at] in " \n\r":
             at += 1
         found = _CELL.match(text, at, end)
         if found is None:
             return []
         low, high = found.span("it")
-        while high > low and text[high - 1] in " \t\n\r":
+        while high > low and text[high - 1] in " \n\r":
             high -= 1
         spans.append((low, high))
         at = found.end()
-        while at < end and text[at] in " \t\n\r":
+        while at < end and text[at] in " \n\r":
             at += 1
         if at < end and text[at] not in ",;|\t":
             return []

@@ -174,6 +174,8 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
         r"hooks\.slack\.com/(?:(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}|services/T\w+/B\w+/\w+)",
     ),
     ("key", "sk_", r"sk_[A-Za-z0-9]{28,}"),
+    ("Docker swarm token", "SWM", r"SWM(?:TKN-1-[a-z0-9]{40,}-[a-z0-9]{20,}|KEY-1-[A-Za-z0-9+/]{40,})"),
+    ("Bitbucket token", "ATBB", r"ATBB[A-Za-z0-9]{30,}"),
     ("AppSync key", "da2-", r"da2-[a-z0-9]{26}(?![A-Za-z0-9])"),
     ("webhook", "/webhookb2/", r"webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"),
 )
