@@ -22,6 +22,7 @@ from .calls import NO_ARGUMENTS
 from .decode_context import Context
 from .limits import Limits
 from .misplaced_arguments import requires_arguments
+from .registry import spec
 from .schema import UNFIT, Reader
 from .stop_reason import CUTS, effective_stop
 from .stop_words import reason_of
@@ -102,7 +103,7 @@ class BlockStream(StreamBase, Generic[B]):
     ``reader``: the reader of events of any type. ``decode_event``: a faster parser of frequent events. ``fragments``:
     its structs that lack members which ``apply`` needs. ``noun``: the term for a block in findings. ``terminator``: the
     payload that ends a stream without being an event. ``most``: the maximum number of blocks. ``fills_stopped``:
-    whether the start of an implied block may come after its end. ``has_ends``: whether each block has an end event.
+    whether the start of an implied block may come after its end.
     """
 
     reader: Reader[Any]
@@ -113,11 +114,11 @@ class BlockStream(StreamBase, Generic[B]):
     terminator: bytes | None = b"[DONE]"
     most: float = MAX_CALLS
     fills_stopped = False
-    has_ends = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.decode_event = type(self).decode_event  # an attribute of the instance is found faster
+        self.has_ends = spec(context.wire).blocks_end
         self.blocks: list[B] = []  # in the order of their starts
         self.by_index: dict[Any, B] = {}  # the last block of each index
         self.id: str | None = None

@@ -41,6 +41,7 @@ from msgspec import Struct
 
 from ..errors import UnknownWire
 from ..model import Response, StopReason, Wire
+from .grammar import Grammar
 from .limits import Boundary
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     the SDK derived from others.
 
     Detection: ``shape(body)``: see `Shape`; None for an object that does not belong to the wire. ``boundary(event)``:
-    see `Boundary`. ``end_of_stream``: the data of the event that ends every stream, if it is not JSON.
+    see `Boundary`. ``end_of_stream``: the data of the event that ends every stream, if it is not JSON. ``grammar``: see
+    `Grammar`; None if the form of streams is not judged.
 
     ``declared(request)``: the tools that a request declares, as parsed JSON or an object of the SDK; None if
     `wires.declared_tools.declared_by_json` can read them. ``flatten(request)``: for another wire or provider, a request
@@ -203,12 +205,18 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     shape: Callable[[dict[str, Any]], Shape | None] = _no_shape
     boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
     end_of_stream: bytes | None = None
+    grammar: Grammar | None = None
     declared: Callable[[Any], Declared] | None = None
     flatten: Callable[[Request], tuple[Request, dict[str, tuple[str, str]], list[Loss]]] | None = None
 
     def parses_arguments(self, *, stream: bool) -> bool:
         """Return whether responses contain the arguments of calls as JSON objects instead of text."""
         return self.parsed_streams if stream else self.parsed_arguments
+
+    @cached_property
+    def blocks_end(self) -> bool:
+        """Whether each block of a stream has an end event."""
+        return self.grammar is not None and any(unit.end for unit in self.grammar.units[1:])
 
     @cached_property
     def decode(self) -> Callable[[bytes, Context], Response]:

@@ -36,7 +36,6 @@ class RoutedStream(BlockStream[ContentBlockState]):
     state_type = ContentBlockState
     most = float("inf")
     fills_stopped = True
-    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grammar import Grammar, Unit
 from ..limits import SILENT, Boundary
 from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 
-_EVENTS = frozenset(
+GRAMMAR = Grammar(
+    "https://docs.anthropic.com/en/docs/build-with-claude/streaming#event-types",
     (
-        "message_start",
-        "message_delta",
-        "message_stop",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "ping",
-    )
+        Unit("the message", start="message_start", end="message_stop"),
+        Unit(
+            "content block",
+            start="content_block_start",
+            within="content_block_delta",
+            end="content_block_stop",
+            keys="index",
+            parent="the message",
+            numbered=True,
+            alone=True,
+        ),
+    ),
+    type="type",
+    named="required",  # anthropic-sdk-python, _streaming.py: an event without a known name is skipped
+    closing="message_delta",
+    stop="delta.stop_reason",
 )
+_EVENTS = GRAMMAR.types | {"ping"}
 #: Members that other APIs have. With one of them, the type "message" does not identify this wire.
 _OTHER_APIS = frozenset(("choices", "output", "object"))
 #: Types of events that the SDK's stream helper derives from raw events, which it also passes on.
@@ -86,4 +97,5 @@ SPEC = WireSpec(
     sdk_bytes=sdk_bytes,
     shape=shape,
     boundary=boundary,
+    grammar=GRAMMAR,
 )

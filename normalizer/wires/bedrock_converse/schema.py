@@ -15,10 +15,6 @@ from ..schema import Keyed, Wire, carrier
 
 WIRE = "bedrock.converse"
 NO_INPUT = Raw(b"")
-#: The types of stream events.
-EVENTS = frozenset(
-    ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata")
-)
 #: The errors that a stream can contain, as members of its union.
 EXCEPTIONS = frozenset(
     (

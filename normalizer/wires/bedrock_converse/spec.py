@@ -10,10 +10,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Shape, WireSpec
-from .schema import EVENTS, EXCEPTIONS, WIRE
+from .schema import EXCEPTIONS, WIRE
 
+GRAMMAR = Grammar(
+    "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html",
+    (
+        Unit("the message", start="messageStart", end="messageStop"),
+        Unit(
+            "content block",
+            start="contentBlockStart",
+            within="contentBlockDelta",
+            end="contentBlockStop",
+            keys="contentBlockIndex",
+            parent="the message",
+            implied="delta.text delta.reasoningContent delta.citation",
+        ),
+    ),
+    type="*",
+    after="metadata",
+    stop="stopReason",
+)
 #: The vendors in the ids of models, which an area of inference may precede: `us.anthropic.claude-sonnet-4-6`.
 _VENDORS = (
     "amazon|anthropic|meta|mistral|cohere|ai21|deepseek|qwen|openai|moonshotai|moonshot|minimax|google|nvidia|writer"
@@ -36,7 +55,7 @@ def shape(body: dict[str, Any]) -> Shape | None:
     ((kind, payload),) = body.items()
     if not isinstance(payload, dict):
         return None
-    return _EVENT if kind in EVENTS else _ERROR if kind in EXCEPTIONS else None
+    return _EVENT if kind in GRAMMAR.types else _ERROR if kind in EXCEPTIONS else None
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
@@ -67,4 +86,5 @@ SPEC = WireSpec(
     sdk="boto3",
     shape=shape,
     boundary=boundary,
+    grammar=GRAMMAR,
 )

@@ -30,7 +30,6 @@ class Stream(BlockStream[ContentState]):
     decode_event = staticmethod(reader.strict)
     state_type = ContentState
     terminator = None
-    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

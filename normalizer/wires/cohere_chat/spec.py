@@ -4,25 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
 
-#: The types of the events of version 2, except `debug`.
-EVENTS = frozenset(
+GRAMMAR = Grammar(
+    "https://docs.cohere.com/v2/docs/streaming",
     (
-        "message-start",
-        "content-start",
-        "content-delta",
-        "content-end",
-        "tool-plan-delta",
-        "tool-call-start",
-        "tool-call-delta",
-        "tool-call-end",
-        "citation-start",
-        "citation-end",
-        "message-end",
-    )
+        Unit(
+            "the message",
+            start="message-start stream-start",
+            within="tool-plan-delta text-generation",
+            end="message-end stream-end",
+        ),
+        Unit(
+            "content",
+            start="content-start",
+            within="content-delta",
+            end="content-end",
+            keys="index",
+            parent="the message",
+            numbered=True,
+        ),
+        Unit(
+            "call",
+            start="tool-call-start",
+            within="tool-call-delta",
+            end="tool-call-end",
+            keys="index",
+            parent="the message",
+            numbered=True,
+        ),
+        Unit("citation", start="citation-start", end="citation-end", keys="index", parent="the message"),
+    ),
+    type="type event_type",
+    named="names",
+    stop="delta.finish_reason",
 )
 #: The events of version 1, which have an ``event_type`` instead of a ``type``.
 _EVENTS_V1 = frozenset(
@@ -37,6 +55,8 @@ _EVENTS_V1 = frozenset(
         "stream-end",
     )
 )
+#: The types of the events of version 2, except `debug`.
+EVENTS = GRAMMAR.types - _EVENTS_V1
 #: Members of the bodies of other APIs whose ``message`` is an object, too.
 _OTHER_APIS = frozenset(("choices", "done", "object", "output", "type"))
 #: All members of an error body. Its ``message`` is a text.
@@ -92,4 +112,5 @@ SPEC = WireSpec(
     shape=shape,
     boundary=boundary,
     end_of_stream=b"[DONE]",
+    grammar=GRAMMAR,
 )

@@ -38,7 +38,6 @@ class Stream(BlockStream[PartState]):
     fragments = frozenset((s.ContentFragment, s.CallFragment, s.PlanFragment, s.TextFragmentV1))
     state_type = PartState
     most = float("inf")
-    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

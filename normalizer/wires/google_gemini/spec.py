@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import json_codec
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
@@ -88,6 +89,12 @@ def declared(request: Any) -> Declared:
     return declared_functions(request)
 
 
+GRAMMAR = Grammar(
+    "https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse",
+    (Unit("candidate", end="finishReason finish_reason", at="candidates", keys="index"),),
+    refused="promptFeedback.blockReason",
+)
+
 SPEC = WireSpec(
     name="google.gemini",
     package=__package__,
@@ -111,4 +118,5 @@ SPEC = WireSpec(
     shape=shape,
     boundary=boundary,
     declared=declared,
+    grammar=GRAMMAR,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Shape, WireSpec
 from ..sdk_objects import model_json
@@ -12,10 +13,32 @@ from ..traverse import text
 if TYPE_CHECKING:
     from ..decode_context import Declared
 
+GRAMMAR = Grammar(
+    "https://ai.google.dev/gemini-api/docs/interactions#streaming",
+    (
+        Unit(
+            "the interaction",
+            start="interaction.created interaction.start",
+            end="interaction.completed interaction.complete",
+        ),
+        Unit(
+            "step",
+            start="step.start content.start",
+            within="step.delta content.delta",
+            end="step.stop content.stop",
+            keys="index",
+            parent="the interaction",
+            numbered=True,
+        ),
+    ),
+    type="event_type",
+    named="names",
+    stop="interaction.status",
+)
 #: Beginnings of the types of stream events; `content.` is that of the API until June 2026.
 _EVENTS = ("interaction.", "step.", "content.")
-_BEGINS = frozenset(("interaction.created", "interaction.start"))
-_ENDS = frozenset(("interaction.completed", "interaction.complete", "error"))
+_BEGINS = frozenset(GRAMMAR.units[0].start.split())
+_ENDS = {*GRAMMAR.units[0].end.split(), "error"}
 #: Members that the SDK adds (`google.genai._interactions_continuation` and the type `Interaction`).
 _DERIVED: dict[str, Any] = {
     **dict.fromkeys(("continuation_ids", "output_text", "output_image", "output_audio", "output_video"), True),
@@ -87,4 +110,5 @@ SPEC = WireSpec(
     boundary=boundary,
     end_of_stream=b"[DONE]",
     declared=declared,
+    grammar=GRAMMAR,
 )

@@ -40,7 +40,6 @@ class Stream(RoutedStream):
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_piece)
     fragments = frozenset((s.Piece,))
-    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

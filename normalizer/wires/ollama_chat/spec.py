@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
@@ -33,6 +34,11 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
     return model_json(source)
 
 
+GRAMMAR = Grammar(
+    "https://docs.ollama.com/api/streaming",
+    (Unit("the response", within="message.content message.thinking message.tool_calls", end="done"),),
+)
+
 SPEC = WireSpec(
     name="ollama.chat",
     package=__package__,
@@ -54,4 +60,5 @@ SPEC = WireSpec(
     sdk_bytes=sdk_bytes,
     shape=shape,
     boundary=boundary,
+    grammar=GRAMMAR,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
@@ -60,6 +61,30 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
     return model_json(source, _ADDED)
 
 
+GRAMMAR = Grammar(
+    "https://platform.openai.com/docs/api-reference/chat-streaming",
+    (
+        Unit(
+            "choice",
+            within="delta.content delta.tool_calls delta.refusal",
+            end="finish_reason",
+            at="choices",
+            keys="index",
+        ),
+        Unit(
+            "call",
+            start="id",
+            within="function.name function.arguments custom.name custom.input",
+            at="choices.delta.tool_calls",
+            keys="index",
+            parent="choice",
+            numbered=True,
+            implied="function.name custom.name",
+        ),
+    ),
+    marker=("object", "chat.completion.chunk", ""),  # Azure's is empty in events about its filters
+)
+
 SPEC = WireSpec(
     name="openai.chat",
     package=__package__,
@@ -81,4 +106,5 @@ SPEC = WireSpec(
     shape=shape,
     boundary=boundary,
     end_of_stream=b"[DONE]",
+    grammar=GRAMMAR,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..grammar import Grammar, Unit
 from ..limits import Boundary
 from ..registry import History, Output, Shape, WireSpec
 from ..sdk_objects import model_json
@@ -11,10 +12,59 @@ from ..sdk_objects import model_json
 if TYPE_CHECKING:
     from ...conversation import Loss, Request
 
+
+def _part(name: str, word: str, index: str, parent: str, start: str = "", **more: Any) -> Unit:
+    """Return a part of an item, whose events are named ``response.WORD.delta`` and ``….done``."""
+    ends = f"response.{word}.done"
+    return Unit(
+        name, start, "" if start else f"response.{word}.delta", ends, "", f"output_index{index}", parent, **more
+    )
+
+
+GRAMMAR = Grammar(
+    "https://platform.openai.com/docs/api-reference/responses-streaming",
+    (
+        Unit(
+            "the response",
+            start="response.created",
+            within="response.queued response.in_progress",
+            end="response.completed response.incomplete response.failed",
+        ),
+        Unit(
+            "output item",
+            start="response.output_item.added",
+            end="response.output_item.done",
+            keys="output_index",
+            parent="the response",
+            numbered=True,
+            endless=("item.type", "mcp_list_tools"),  # OpenAI leaves out the end of some
+        ),
+        _part("content part", "content_part", " content_index", "output item", "response.content_part.added"),
+        _part("text", "output_text", " content_index", "content part"),
+        _part("refusal", "refusal", " content_index", "content part"),
+        _part("reasoning text", "reasoning_text", " content_index", "output item"),
+        _part(
+            "summary part",
+            "reasoning_summary_part",
+            " summary_index",
+            "output item",
+            "response.reasoning_summary_part.added",
+        ),
+        _part("summary text", "reasoning_summary_text", " summary_index", "summary part"),
+        _part("arguments", "function_call_arguments", "", "output item"),
+        _part("input", "custom_tool_call_input", "", "output item"),
+        _part("arguments for MCP", "mcp_call_arguments", "", "output item"),
+        _part("code", "code_interpreter_call_code", "", "output item"),
+    ),
+    type="type",
+    named="names",
+    counter="sequence_number",
+    stop="response.status",
+)
 #: Members that the SDK's parsing helpers add; they hold objects of the caller's classes.
 _PARSED = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}}
 _ADDED = {"output": _PARSED, "response": {"output": _PARSED}}
-_ENDS = frozenset(("response.completed", "response.done", "response.incomplete", "response.failed", "error"))
+_ENDS = {*GRAMMAR.units[0].end.split(), "response.done", "error"}
 
 _EVENT = Shape(event=True, marked=True)
 _WITHIN, _END = Boundary(), Boundary(ends=True)
@@ -76,4 +126,5 @@ SPEC = WireSpec(
     shape=shape,
     boundary=boundary,
     flatten=flatten,
+    grammar=GRAMMAR,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..schema import Unknown, Wire, event_decoder, tagged
 from . import schema as s
+from .spec import GRAMMAR
 
 #: Item -> type of the block it starts. `is_hosted` decides for types of calls that are not in this table.
 BLOCK_TYPES: dict[type[Wire], str] = {
@@ -71,8 +72,9 @@ def takes(item: Wire, part: str) -> bool:
     return kind is Unknown or part in _TAKES.get(kind, _NO_PART)
 
 
+_RESPONSE, _ITEM = GRAMMAR.units[:2]
 #: Start and end of an item.
-ADDED, DONE = "response.output_item.added", "response.output_item.done"
+ADDED, DONE = _ITEM.start, _ITEM.end
 #: Terminal events, and the status that each implies if its response has none. Only the first three are OpenAI's.
 #: Proxies send the others (decolua/9router 2142, can1357/oh-my-pi 4692).
 TERMINAL: dict[str, str] = {
@@ -83,7 +85,7 @@ TERMINAL: dict[str, str] = {
     "response.cancelled": "cancelled",
     "response.canceled": "cancelled",
 }
-BEGINNING = frozenset(("response.created", "response.in_progress", "response.queued"))
+BEGINNING = frozenset((_RESPONSE.start, *_RESPONSE.within.split()))
 #: Progress events. The decoder skips them, because the item contains their content at its end.
 PROGRESS = frozenset(
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..grammar import Grammar, Unit
 from ..registry import History, WireSpec
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def declared(request: Any) -> Declared:
     return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas, hosted)
 
 
+GRAMMAR = Grammar(
+    "https://github.com/xai-org/xai-proto/blob/main/proto/xai/api/v1/chat.proto (GetChatCompletionChunk)",
+    (Unit("output", end="finish_reason", at="outputs", keys="index"),),
+)
+
 SPEC = WireSpec(
     name="xai.grpc",
     package=__package__,
@@ -42,4 +48,5 @@ SPEC = WireSpec(
     sdk_modules=("xai_sdk", "xai_api."),
     sdk_bytes=sdk_bytes,
     declared=declared,
+    grammar=GRAMMAR,
 )
