@@ -169,6 +169,18 @@ def _messages(events: Iterable[_Json]) -> _Json:
     return {"calls": calls, "text": "".join(block["text"] for block in blocks if block["type"] == "text")}
 
 
+def finished(wire: str, events: Iterable[_Json]) -> str:
+    """Return how many finished blocks a stream helper yields, if that is not the number of blocks; else "".
+
+    Anthropic's yields an event with the whole block for each ``content_block_stop`` (``build_events``).
+    """
+    if wire != "anthropic.messages":
+        return ""
+    kinds = [event.get("type") for event in events]
+    blocks, ends = kinds.count("content_block_start"), kinds.count("content_block_stop")
+    return f"the stream helper of Anthropic's SDK yields {ends} finished blocks for {blocks}" if ends != blocks else ""
+
+
 #: Wire -> the rule of its SDK's stream helper.
 RULES: dict[str, Callable[[Iterable[_Json]], _Json]] = {
     "openai.chat": _chat,

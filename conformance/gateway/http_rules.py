@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from toolparity.normalizer import json_codec
+from toolparity.normalizer.stream_form import check_stream
+from toolparity.normalizer.wires.registry import spec, wire_name
+from toolparity.normalizer.wires.rule import Violation
+from toolparity.reports.results import Effect
 
 from ..cases.expected import Expected
 from ..laws.law import Failure
@@ -15,12 +18,10 @@ from .conversation import Turn
 from .reduction import Pair
 
 _DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
-#: Client wire -> the data, or the types, with which its complete streams end.
-_ENDS = {
-    "openai.chat": {"[DONE]"},
-    "openai.responses": {"response.completed", "response.incomplete"},
-    "anthropic.messages": {"message_stop"},
-}
+#: The client wires whose content types are judged.
+_TYPED = frozenset(("openai.chat", "openai.responses", "anthropic.messages"))
+#: The law about the form of a stream.
+FORM = "stream-form"
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
@@ -34,15 +35,16 @@ class Fault(NamedTuple):
 def faults_of(turn: Turn, exchange: SubjectExchange, expected: Expected, pair: Pair, number: int) -> Iterator[Fault]:
     """Yield each rule that a gateway broke in one request and reply. ``number``: the round."""
     if turn.reply.status:
-        for reason, wanted, got in [
-            *_status(turn),
-            *_form(turn, expected, pair),
-            *_end(turn, exchange, expected, pair),
-        ]:
+        for reason, wanted, got in _status(turn):
             yield Fault("incomplete", Failure(number, reason, wanted, got, effect="misreported"))
+        for reason, wanted, got in _form(turn, expected, pair):
+            if turn.served.stream and turn.reply.status < 400:
+                yield Fault(FORM, Failure(number, reason, wanted, got, effect="altered"))
+            else:
+                yield Fault("incomplete", Failure(number, reason, wanted, got, effect="misreported"))
     if turn.served.hold is not None and turn.served.hold.buffered:
         reason = "the gateway buffers the stream: the client gets no content before the provider has sent all of it"
-        yield Fault("any-split", Failure(number, reason, effect="altered"))
+        yield Fault(FORM, Failure(number, reason, effect="altered"))
     for reason, wanted, got in _request_headers(turn, pair):
         law = "replay" if pair.same else "handoff"
         yield Fault(law, Failure(number, reason, wanted, got, effect="malformed" if wanted is None else "lost"))
@@ -71,7 +73,7 @@ def _is_shorter(got: str | None, wanted: str) -> bool:
 
 def _form(turn: Turn, expected: Expected, pair: Pair) -> _Found:
     """A client that asks for a stream gets events, and any other client gets JSON, on wires that stream such events."""
-    if pair.client not in _ENDS:
+    if pair.client not in _TYPED:
         return
     reply, kind = turn.reply, turn.reply.headers.get("content-type", "")
     streamed = turn.served.stream and reply.status < 400
@@ -85,28 +87,39 @@ def _form(turn: Turn, expected: Expected, pair: Pair) -> _Found:
         yield f"the client asked for {asked} and got another content type", wanted, kind or "no content type"
 
 
-def _end(turn: Turn, exchange: SubjectExchange, expected: Expected, pair: Pair) -> _Found:
-    """A complete stream has the last event of its wire, unless the provider did not send it either."""
-    ends = _ENDS.get(pair.client)
-    if ends is None or not turn.served.stream or not expected.complete or expected.failed or turn.reply.status >= 400:
+def form_faults(
+    turn: Turn, exchange: SubjectExchange, expected: Expected, pair: Pair, number: int, reading: Callable[[], str]
+) -> Iterator[Fault]:
+    """Yield where a complete stream departs from the grammar of its wire, unless the provider's own stream does so.
+
+    ``reading``: returns what the SDK makes of the reply, or "".
+    """
+    reply = turn.reply
+    if not turn.served.stream or not expected.complete or expected.failed or reply.status >= 400:
         return
-    if pair.same and not ends & _last_events(exchange.body):
+    if turn.response is None or turn.answer.error is not None:
         return
-    if not ends & (last := _last_events(turn.reply.body)) and not turn.reply.broken:
-        yield "the complete stream has no last event", " or ".join(sorted(ends)), sorted(last)
+    if pair.same:
+        excused = {violation.rule for violation in check_stream(exchange.body, wire_name(pair.client))}
+    elif expected.findings:
+        return  # the response is irregular, which is not the gateway's task
+    else:
+        excused = set()
+    found = [each for each in check_stream(reply.body, wire_name(pair.client)) if each.rule not in excused]
+    if reply.broken and not any(each.rule == "terminal-missing" for each in found):
+        found.append(Violation("transport-end", "", f"the body has no end after the last event: {reply.broken}"))
+    grammar = spec(pair.client).grammar
+    wanted = "" if grammar is None else f"the form of {grammar.source}"
+    for violation in found[:1]:
+        reason = "; ".join(filter(None, (violation.message, reading())))
+        at = violation.path or "the body"
+        yield Fault(FORM, Failure(number, reason, wanted, at, effect=_effect(violation.rule)))
 
 
-def _last_events(body: bytes) -> set[str]:
-    """Return the types of the last events, or their data. Other events may follow: some gateways add [DONE]."""
-    return set(map(_type, [found for found in _DATA.findall(body) if found.strip()][-3:]))
-
-
-def _type(data: bytes) -> str:
-    try:
-        value = json_codec.decode(data)
-    except ValueError:
-        return data.decode("utf-8", "replace").strip()
-    return str(value.get("type") or value.get("object")) if isinstance(value, dict) else "another event"
+def _effect(rule: str) -> Effect:
+    if rule.endswith("-missing") or rule in ("event-name", "unterminated-event", "events-not-separated"):
+        return "lost"
+    return "duplicated" if rule.endswith("-repeated") else "altered"
 
 
 def _request_headers(turn: Turn, pair: Pair) -> _Found:

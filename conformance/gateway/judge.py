@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ from .client import Client, curl
 from .conversation import Conversation, Route, Turn, judged_members
 from .correlation import new_token
 from .errors import NotJudged
-from .http_rules import Fault, faults_of
+from .http_rules import Fault, faults_of, form_faults
 from .judged_answer import judged_answer
 from .laws import GATEWAY_LAWS, GatewayRound
 from .preflight import check_route
@@ -259,6 +260,8 @@ class GatewayJudge(Judge):
         provider = client_surface(self._gateway.client, SURFACES[case.surface]).provider
         for failure in self._sdk.failures(turn, exchange, provider, expected, number):
             yield Fault("conservation", failure)
+        reading = partial(self._sdk.reading, turn, exchange, provider)
+        yield from form_faults(turn, exchange, expected, self._pair(case), number, reading)
 
     def _ask(self, talk: Conversation, served: Served) -> Turn:
         """Ask the gateway. A time-out is a failure of the case, unless the gateway answers no other question either."""

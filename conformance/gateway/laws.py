@@ -8,7 +8,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.requests import check_request
 
 from ..cases.case import CaseRound, Evidence
-from ..laws import LAWS, Failure, Law
+from ..laws import LAWS, SERVER_LAWS, Failure, Law
 from ..laws.law import Unjudged, may_be_refused, shows_break
 from ..laws.requests import BREAKS_RULE
 from .asked import altered_thinking, changes_for_the_same_wire, losses_on_the_way_up
@@ -134,4 +134,6 @@ def _with_faults(law: Law) -> Law:
 
 
 #: All laws, as they judge a gateway.
-GATEWAY_LAWS: tuple[Law, ...] = tuple(_with_faults(_OF_GATEWAYS.get(id, law)) for id, law in LAWS.items())
+GATEWAY_LAWS: tuple[Law, ...] = tuple(
+    _with_faults(_OF_GATEWAYS.get(id, law)) for id, law in (LAWS | SERVER_LAWS).items()
+)

@@ -68,6 +68,18 @@ class SdkReader:
                 effect: Effect = "lost" if not got or (what == "calls" and len(got) < len(wanted)) else "altered"
                 yield Failure(number, f"{self._name} reads other {what} in the reply", wanted, got, effect=effect)
 
+    def reading(self, turn: Turn, exchange: SubjectExchange, provider: str) -> str:
+        """Return what the SDK makes of a streamed reply, if it is something else than the laws read; else ""."""
+        if self._call is None or turn.response is None:
+            return ""
+        sent = replace(exchange, wire=self._wire, provider=provider, pieces=[turn.reply.body], status=200)
+        read = self._read(sent)
+        if read.error is not None:
+            return f"{self._name} cannot read the stream: {read.error}"
+        for what, wanted, got in _differences(turn.answer, read):
+            return f"{self._name} reads other {what}: {json_codec.shown(got)} instead of {json_codec.shown(wanted)}"
+        return sdk_rules.finished(self._wire, json_values(sent))
+
     def _read(self, exchange: SubjectExchange) -> SubjectAnswer:
         assert self._call is not None
         try:

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from importlib import import_module
 
 from .law import OF_AGENTS, REGISTERED, Failure, Law
+from .servers import SERVER_LAWS
 
 _MODULES = ("conservation", "selection", "content", "canonical_form", "parity", "broken", "requests", "runs")
 #: The ids, in the order of reports.
@@ -43,4 +44,4 @@ def law_for(law: Law, claims: AbstractSet[str]) -> Law | None:
     return OF_AGENTS.get(law.id) if "runs" in claims else law
 
 
-__all__ = ["IDS", "LAWS", "Failure", "Law", "law_for"]
+__all__ = ["IDS", "LAWS", "SERVER_LAWS", "Failure", "Law", "law_for"]

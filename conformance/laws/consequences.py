@@ -94,6 +94,12 @@ CONSEQUENCES: dict[str, dict[Effect, str]] = {
     "usage": {
         "misreported": "The application gets other token counts than the provider reports.",
     },
+    "stream-form": {
+        "lost": "Clients miss the start or the end of a block, or the whole event: a call does not run, or the client"
+        " waits for the end until it times out.",
+        "duplicated": "Clients that act on events see a block or a call twice, and can execute the call twice.",
+        "altered": "Clients assign content to another block, drop it, or get it when the stream is over.",
+    },
     "content": {
         "lost": "A member of the response is missing in the canonical form.",
         "duplicated": "The canonical form has a member more often than the response.",

@@ -26,7 +26,7 @@ from ..cases.case import Case
 from ..cases.scenarios import scenarios
 from ..cases.traffic import sources
 from ..errors import InvalidBaseline
-from ..laws import LAWS
+from ..laws import LAWS, SERVER_LAWS
 from ..laws.consequences import CONSEQUENCES
 from ..subjects import Subject, library_of, role_of, subject
 from . import baseline, status
@@ -113,7 +113,7 @@ class Collected:
             self._date,
             environment(),
             self._tested,
-            law_reports(),
+            law_reports({verdict.check for result in self._judged for verdict in result.verdicts}),
             scenario_reports(cases),
             self._judged,
             list(self._traffic.values()),
@@ -179,9 +179,10 @@ def _close(tested: Subject) -> None:
         tested.close()
 
 
-def law_reports() -> list[results.LawInfo]:
-    """Return all laws in the form of a report."""
-    return [results.LawInfo(law.id, law.sentence, law.level, CONSEQUENCES.get(law.id, {})) for law in LAWS.values()]
+def law_reports(judged: Collection[str] = ()) -> list[results.LawInfo]:
+    """Return all laws in the form of a report, with those of the laws about servers that were ``judged``."""
+    laws = [*LAWS.values(), *(law for id, law in SERVER_LAWS.items() if id in judged)]
+    return [results.LawInfo(law.id, law.sentence, law.level, CONSEQUENCES.get(law.id, {})) for law in laws]
 
 
 def scenario_reports(cases: Iterable[Case]) -> list[results.ScenarioInfo]:

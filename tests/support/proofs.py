@@ -68,10 +68,10 @@ def expected() -> dict[str, set[str]]:
     from tests.normalizer.failures import test_trace
     from toolparity.conformance.cases import coverage
     from toolparity.conformance.known_bad import known_bad
-    from toolparity.conformance.laws import LAWS
+    from toolparity.conformance.laws import LAWS, SERVER_LAWS
 
     return {
-        "laws": {f"law {id}" for id in LAWS},
+        "laws": {f"law {id}" for id in (*LAWS, *SERVER_LAWS)},
         "known-bad subjects": {f"known-bad {name}" for name in known_bad()},
         "known failures": set(coverage.failures()) - set(test_trace.reasons()),
         "classes of faults": set(FAULT_CLASSES),

@@ -20,6 +20,7 @@ from toolparity.normalizer.model import Wire
 from toolparity.reports.results import Kill, Run, Verdict
 
 from ...runner.judge import CaseFilter
+from ...runner.suite import law_reports
 from .. import upstream
 from ..client import Client, address
 from ..conversation import Route
@@ -55,7 +56,7 @@ _GATEWAYS: dict[str, KnownGateway] = {}
 
 def known_gateways() -> dict[str, KnownGateway]:
     """Return all gateways by name."""
-    for module in ("faulty", "stated", "unusual"):
+    for module in ("faulty", "form", "stated", "unusual"):
         import_module(f".{module}", __name__)
     return _GATEWAYS
 
@@ -144,7 +145,8 @@ def with_kills(run: Run, on_progress: Callable[[int], None] = lambda gateways: N
                 found = judged(gateway.name)
                 kills.append(Kill(f"gateway/{gateway.name}", gateway.law, gateway.sentence, dict(found.by)))
                 on_progress(1)
-    return replace(run, kills=[*run.kills, *kills])
+    laws = law_reports({kill.law for kill in kills})
+    return replace(run, laws=laws, kills=[*run.kills, *kills])
 
 
 def _judged(gateway: KnownGateway, url: str, provider: upstream.Upstream) -> Found:

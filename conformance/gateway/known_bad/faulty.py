@@ -153,20 +153,20 @@ def _every_stream_is_complete(events: _Events) -> _Events:
             yield event
 
 
-@gateway("any-split", "parallel-three stream", "reply")
+@gateway("stream-form", "parallel-three stream", "reply")
 def _streams_are_buffered(reply: Reply, asked: Asked) -> None:
     """Sends a stream when it is complete."""
     reply.parts = [b"".join(reply.parts)]
 
 
-@gateway("any-split", "parallel-three stream", "events", MESSAGES)
+@gateway("stream-form", "parallel-three stream", "events", MESSAGES)
 def _streams_are_buffered_after_their_start(events: _Events) -> _Events:
     """Passes on the first event of a stream, and buffers the rest."""
     yield next(events)
     yield from [*events]
 
 
-@gateway("any-split", "parallel-three stream", "reply", RESPONSES)
+@gateway("stream-form", "parallel-three stream", "reply", RESPONSES)
 def _keep_alives_until_the_end(reply: Reply, asked: Asked) -> None:
     """Sends comments while it buffers a stream."""
     parts = reply.parts
@@ -185,7 +185,7 @@ def _pieces_are_decoded_one_by_one(reply: Reply, asked: Asked) -> None:
 # The form of a reply
 
 
-@gateway("incomplete", "parallel-three stream", "reply")
+@gateway("stream-form", "parallel-three stream", "reply")
 def _plain_replies_to_streaming_clients(reply: Reply, asked: Asked) -> None:
     """Answers a client that asks for a stream with one JSON body."""
     if reply.streamed:
@@ -215,7 +215,7 @@ def _streams_for_every_client(asked: Asked) -> None:
     asked.body["stream"] = True
 
 
-@gateway("incomplete", "single-call stream", "reply", MESSAGES)
+@gateway("stream-form", "single-call stream", "reply", MESSAGES)
 def _streams_have_the_content_type_of_json(reply: Reply, asked: Asked) -> None:
     """Sends each reply with the content type of JSON."""
     reply.headers["content-type"] = "application/json"
@@ -333,8 +333,8 @@ def _drop(name: str, sentence: str, law: str, kind: str, client: str = CHAT, **m
     add(name, sentence, law, "single-call stream", "event", is_kept, client, **more)
 
 
-_drop("done-is-dropped", "Ends a stream of Chat Completions without [DONE].", "incomplete", "[DONE]")
-_drop("translation-without-done", "Translates without [DONE].", "incomplete", "[DONE]", upstream=RESPONSES)
+_drop("done-is-dropped", "Ends a stream of Chat Completions without [DONE].", "stream-form", "[DONE]")
+_drop("translation-without-done", "Translates without [DONE].", "stream-form", "[DONE]", upstream=RESPONSES)
 _drop("message-stop-is-dropped", "Ends a stream without message_stop.", "incomplete", "message_stop", MESSAGES)
 _drop("message-start-is-dropped", "Drops message_start.", "conservation", "message_start", MESSAGES)
 _drop("completed-is-dropped", "Drops response.completed.", "incomplete", "response.completed", RESPONSES)

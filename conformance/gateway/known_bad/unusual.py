@@ -64,6 +64,46 @@ def _ends_every_stream_with_done(events: Iterator[Event]) -> Iterator[Event]:
             yield Event("", "[DONE]")
 
 
+@gateway("", _CASES, "events", MESSAGES)
+def _sends_pings_and_traces(events: Iterator[Event]) -> Iterator[Event]:
+    """Sends a ping before each event, and an event of an unknown type after it."""
+    for event in events:
+        yield from (Event("ping", {"type": "ping"}), event, Event("trace", {"type": "trace", "index": 0}))
+
+
+@gateway("", _CASES, "events", RESPONSES)
+def _sends_no_names_and_numbers(events: Iterator[Event]) -> Iterator[Event]:
+    """Sends Responses without the names of events and without numbers, and with keep-alive events."""
+    for event in events:
+        if isinstance(event.data, dict):
+            event.data.pop("sequence_number", None)
+        yield from (Event("", event.data), Event("", {"type": "keepalive"}))
+
+
+@gateway("", _CASES, "events")
+def _repeats_the_finish_with_the_usage(events: Iterator[Event]) -> Iterator[Event]:
+    """Sends the finish reason again with the usage, and the role in each chunk, as OpenRouter does."""
+    finish: Any = None
+    for event in events:
+        if isinstance(event.data, dict) and event.data.get("usage") and finish:
+            event.data["choices"] = [
+                {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": finish}
+            ]
+        for choice in event.data.get("choices") or () if isinstance(event.data, dict) else ():
+            finish = choice.get("finish_reason") or finish
+            choice["delta"].setdefault("role", "assistant")
+        yield event
+
+
+@gateway("", _CASES, "reply")
+def _writes_every_field_in_small_pieces(reply: Reply, asked: Asked) -> None:
+    """Sends ids, times to reconnect and comments, ends lines with CRLF, and sends a few bytes at a time."""
+    if reply.streamed:
+        events = (b": x\nid: 1\nretry: 10\n" + event.encode() for event in parse(reply.parts))
+        lines = (event.replace(b"\n", b"\r\n") for event in events)
+        reply.parts = (line[i : i + 5] for line in lines for i in range(0, len(line), 5))
+
+
 @gateway("", _CASES, "event")
 def _names_its_own_model(chunk: Any) -> None:
     """Replaces the id, the time and the model of a response, and adds members."""

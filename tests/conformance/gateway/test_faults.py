@@ -20,6 +20,7 @@ from toolparity.conformance.gateway.known_bad import passing
 from toolparity.conformance.gateway.known_bad.passing import Hooks
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.subjects import SubjectExchange
+from toolparity.normalizer.stream_form import check_stream
 from toolparity.reports.results import Result, Run, Verdict
 
 from . import gateways
@@ -85,6 +86,29 @@ def test_a_law_fails_each_faulty_gateway_and_no_correct_one(
 ) -> None:
     law, found = known_bad.known_gateways()[name].law, judged(name)
     assert law in found.by if law else found.by == {}, found
+
+
+def test_the_form_of_a_stream_is_judged_with_what_the_sdk_makes_of_it(
+    judged: Callable[[str], known_bad.Found], proves: Callable[[str], None]
+) -> None:
+    assert judged("block-stops-doubled").by["stream-form"]
+    verdict = judged("block-stops-dropped").first
+    assert verdict is not None
+    assert (verdict.check, verdict.effect, verdict.got) == ("stream-form", "lost", "events[10]")
+    assert "block 1 starts before content block 0 has ended; the stream helper of Anthropic's SDK" in verdict.reason
+    proves("law stream-form")
+
+
+def test_streams_with_repeated_or_missing_events_depart_from_the_grammar() -> None:
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for id, scenario in scenarios().items():
+        for name in (name for name in scenario.surfaces if "stream" in scenario.modes(name)):
+            reported = scenario.expected(name, 0, stream=True).findings
+            if {"event-missing", "event-repeated"} & {*reported} and not SURFACES[name].by_messages:
+                body = b"".join(responses(id, name, "stream")[0].pieces)
+                found[bool(check_stream(body, SURFACES[name].wire))].add(id)
+    assert len(found[True]) > 5
+    assert found[False] == {"finish-told-twice"}, "a second message_delta is allowed"
 
 
 #: Streams with content in unusual places, which the rules do not follow.
