@@ -119,7 +119,7 @@ CHECKS: dict[str, Check] = {
         "Send the usage; in a stream of Chat Completions with `stream_options` in a separate chunk.",
     ),
     "form": Check(
-        "A plain response is one JSON body, a stream consists of events, and both have the members of the wire.",
+        "A plain response is one JSON body, a stream has its events in order, and both have the members of the wire.",
         "responses",
         "Look for a proxy that rewrites bodies, or writes errors or comments as data.",
     ),
@@ -129,7 +129,7 @@ CHECKS: dict[str, Check] = {
         "Look for a timeout or a buffer that cuts streams. SDKs wait for this event, or report a broken connection.",
     ),
     "indexes": Check(
-        "The fragments of a streamed call have the index of this call, and no other call has it.",
+        "The fragments of a streamed call have the index of this call, counted from 0, and no other call has it.",
         "streamed responses with calls",
         "Clients accumulate calls by index: a wrong one merges two calls or loses one.",
     ),
@@ -146,6 +146,11 @@ CHECKS: dict[str, Check] = {
     ),
 }
 
+#: Rule of `normalizer.stream_form` -> the check that it breaks, if that is another one than "form".
+FORM_BREAKS: dict[str, str] = {
+    "terminal-missing": "stream-end",
+    **dict.fromkeys(("index-order", "index-repeated", "no-index"), "indexes"),
+}
 #: Finding code of the decoder -> the check that it breaks. Codes that are missing here say nothing about the server.
 BREAKS: dict[str, str] = {
     "error-response": "answered",

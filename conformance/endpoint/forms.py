@@ -15,7 +15,6 @@ class Form(NamedTuple):
     ``body``, ``event``: of a whole response, and of each event of a stream. ``calls``, ``end``: the stop reasons of
     responses with calls, and of those without. ``usage``: of the usage. ``error``: of a body that refuses a request.
     ``models``: the list of models. ``validated``: the owner refuses requests whose conversation is malformed.
-    ``named``: the SDK drops stream events without the name of their type.
     """
 
     calls: tuple[str, ...]
@@ -26,7 +25,6 @@ class Form(NamedTuple):
     body: tuple[str, ...] = ()
     event: tuple[str, ...] = ()
     validated: bool = True
-    named: bool = False
 
 
 _CHAT_BODY = ("id", "object", "created", "model", "choices.*.message.role", "choices.*.message.content?")
@@ -61,7 +59,6 @@ FORMS: dict[str, Form] = {
         "data.*.id",
         (*_MESSAGE, "stop_reason"),
         ("type", *(f"message.{name}" for name in _MESSAGE)),
-        named=True,
     ),
     "google.gemini": Form(
         ("STOP",),

@@ -8,16 +8,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response, ToolCall
+from toolparity.normalizer.stream_form import check_stream
 from toolparity.normalizer.wires.registry import spec
+from toolparity.normalizer.wires.rule import Violation
 from toolparity.turns.execution import validation
 
 from ..oracle import json_values
-from ..sdk_rules import RULES
+from ..sdk_rules import RULES, finished
 from ..subjects import SubjectExchange
-from .checks import BREAKS
+from .checks import BREAKS, FORM_BREAKS
 from .conversation import Asked, read_reply
 from .forms import FORMS, missing
 from .probes import Probe
@@ -70,7 +73,7 @@ def judge_response(
     if response is None or not asked.answered:
         return
     if stream:
-        yield "stream-end", _first(broken, "stream-end") or _without_end(asked, wire)
+        yield "stream-end", _first(broken, "stream-end")
     yield "usage", _usage(response, wire)
     yield "text", _first(broken, "text") or _control_token(response)
     if limited:
@@ -138,9 +141,19 @@ def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
         if (check := BREAKS.get(finding.code)) is not None and not excused:
             broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
     broken["form"].extend(_transport(asked, stream=stream))
+    for violation in _violations(asked, asked.response, wire) if stream and asked.response is not None else ():
+        broken.setdefault(FORM_BREAKS.get(violation.rule, "form"), []).append(violation.message)
     if asked.answered:
         broken["form"].extend(_members(asked, wire, stream=stream))
     return broken
+
+
+def _violations(asked: Asked, response: Response, wire: Any) -> list[Violation]:
+    """Return where a stream departs from the grammar of its wire; what its SDK makes of it is in the first message."""
+    found = check_stream(asked.reply.body, wire, complete=response.complete)
+    if found and (reading := finished(wire, _json_values(asked, wire, stream=True))):
+        found[0] = replace(found[0], message=f"{found[0].message}; {reading}")
+    return found
 
 
 def _read_otherwise(asked: Asked, wire: Any) -> str:
@@ -202,10 +215,6 @@ def _members(asked: Asked, wire: Any, *, stream: bool) -> Iterator[str]:
     for value in values:
         for path in missing(value, paths):
             yield f"{path} is missing or has another type in {_cut(json_codec.shown(value))}"
-    lines = asked.reply.body.splitlines() if stream and form is not None and form.named else []
-    names = [line.partition(b":")[2].strip().decode("utf-8", "replace") for line in lines if line.startswith(b"event:")]
-    if lines and names != [value.get("type") for value in values]:
-        yield "the names of the events are not the types of their data: the SDK drops other events"
     if len(ids := {value.get("id") for value in values} - {None, ""}) > 1:
         yield f"the events of one response have {len(ids)} ids"
     choices = [] if asked.response is None else asked.response.choices
@@ -216,14 +225,6 @@ def _members(asked: Asked, wire: Any, *, stream: bool) -> Iterator[str]:
 def _json_values(asked: Asked, wire: Any, *, stream: bool) -> Iterator[Any]:
     """Return the JSON objects of a reply."""
     return json_values(SubjectExchange(wire=wire, provider=spec(wire).owner, stream=stream, pieces=[asked.reply.body]))
-
-
-def _without_end(asked: Asked, wire: str) -> str:
-    """Return why a stream has no end. The decoder also accepts a stop reason as the end of Chat Completions."""
-    end = spec(wire).end_of_stream
-    if end is None or end in asked.reply.body[-200:]:
-        return ""
-    return f"the event {end.decode()} is missing"
 
 
 def _usage(response: Response, wire: str) -> str:

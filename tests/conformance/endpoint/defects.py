@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -162,6 +163,10 @@ def _of_streams(change: Callable[[list[bytes]], list[bytes]]) -> Change:
     return _if_stream(changed)
 
 
+def _times(count: int, kind: bytes, events: list[bytes]) -> list[bytes]:
+    return [event for event in events for _ in range(count if kind in event.partition(b"\n")[0] else 1)]
+
+
 def _if_stream(change: Change) -> Change:
     def changed(message: Message) -> Message:
         return change(message) if b"event-stream" in dict(message.headers).get(b"content-type", b"") else message
@@ -254,8 +259,8 @@ DEFECTS: dict[str, Defect] = {
     "repeats the name in each fragment": Defect(
         "sdk", "one-call", reply=_repeating("name"), wires=(CHAT,), modes=_STREAM
     ),
-    "repeats the id in each fragment": Defect("sdk", "one-call", reply=_repeating("id"), wires=(CHAT,), modes=_STREAM),
-    "numbers calls from 1": Defect("sdk", "one-call", reply=_each_object(_from_one), wires=(CHAT,), modes=_STREAM),
+    "repeats the id in each fragment": Defect("form", "one-call", reply=_repeating("id"), wires=(CHAT,), modes=_STREAM),
+    "numbers calls from 1": Defect("indexes", "one-call", reply=_each_object(_from_one), wires=(CHAT,), modes=_STREAM),
     "writes empty arguments": Defect("arguments", "no-parameters", _text_of(lambda text: ""), wires=(CHAT, RESPONSES)),
     "cuts streams": Defect(
         "stream-end", "one-call", reply=_of_streams(lambda events: events[: len(events) // 2]), modes=_STREAM
@@ -265,6 +270,12 @@ DEFECTS: dict[str, Defect] = {
         "one-call",
         reply=_of_streams(lambda events: [*events[:1], b"Internal Server Error", *events[1:]]),
         modes=_STREAM,
+    ),
+    "ends each block twice": Defect(
+        "form", "one-call", reply=_of_streams(partial(_times, 2, b"_stop")), wires=(ANTHROPIC,), modes=_STREAM
+    ),
+    "announces no part": Defect(
+        "form", "one-call", reply=_of_streams(partial(_times, 0, b"part.added")), wires=(RESPONSES,), modes=_STREAM
     ),
     "answers a stream with text": Defect(
         "form", "one-call", reply=_if_stream(_as_json(b"200 OK", b"not a stream")), modes=_STREAM
@@ -285,6 +296,7 @@ CONSEQUENCES: dict[str, set[str]] = {
     "triggered": {"calls"},
     "arguments": {"calls", "parallel", "schema", "values"},
     "schema": {"values"},
+    "limit": {"form"},  # on Messages: a block without an end is allowed only where a limit cut it
     "refusal": {"models"},  # the emulated providers have no list of models: a 404 that the change accepts, too
     "text": {"calls", "triggered"},
     "declared": {"calls"},
