@@ -11,6 +11,7 @@ from toolparity.cassettes.sources.http import headers_of
 from toolparity.normalizer.model import Response, Wire
 from toolparity.normalizer.policies import selection_of
 from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.stream_form import check_stream
 from toolparity.normalizer.wires.registry import is_wire
 
 from ..exchange import DecodedExchange, decode
@@ -23,6 +24,10 @@ from .redaction import Redactor
 
 #: The length of an excerpt, in characters.
 _EXCERPT = 500
+#: The findings of the decoder about the form of a stream.
+_FORM = frozenset(
+    ("delta-misplaced", "event-after-end", "event-missing", "event-repeated", "index-reused", "stream-incomplete")
+)
 
 
 class Judge:
@@ -50,17 +55,20 @@ class Judge:
             judgement.unjudged = "unknown-wire"
             return
         judgement.findings = [
-            *self._about_response(decoded, judgement),
+            *self._about_response(exchange, decoded, judgement),
             *_about_request(exchange, decoded.wire),
             *self._about_conversation(exchange, decoded, judgement),
         ]
 
-    def _about_response(self, decoded: DecodedExchange, judgement: Judgement) -> Iterator[JudgedFinding]:
+    def _about_response(
+        self, exchange: Exchange, decoded: DecodedExchange, judgement: Judgement
+    ) -> Iterator[JudgedFinding]:
         response = decoded.response
         if response is not None:
             _describe(response, judgement)
         for finding in decoded.findings:
             yield JudgedFinding(finding.code, finding.severity, finding.message[:_EXCERPT])
+        yield from _about_form(exchange, decoded)
         if response is not None:
             selection = selection_of(response, self._options.policy, self._options.limit)
             for finding in selection.findings:
@@ -104,6 +112,17 @@ def _describe(response: Response, judgement: Judgement) -> None:
         judgement.input_tokens = response.usage.input_tokens
         judgement.output_tokens = response.usage.output_tokens
     judgement.calls = [JudgedCall(call.id, call.name, call.arguments_text[:_EXCERPT]) for call in response.calls]
+
+
+def _about_form(exchange: Exchange, decoded: DecodedExchange) -> Iterator[JudgedFinding]:
+    """Yield the first place where a stream departs from the grammar of its wire, unless the decoder reported one."""
+    response, wire = decoded.response, decoded.wire
+    if response is None or response.error is not None or not exchange.stream or not exchange.body or not is_wire(wire):
+        return
+    if any(finding.code in _FORM for finding in decoded.findings):
+        return
+    for violation in check_stream(exchange.body, wire, complete=response.complete)[:1]:
+        yield JudgedFinding("stream-form", "warning", f"{violation.path} {violation.message}".strip()[:_EXCERPT])
 
 
 def _about_request(exchange: Exchange, wire: Wire) -> Iterator[JudgedFinding]:

@@ -58,6 +58,12 @@ def _codes(judgement: Judgement, about: str = "conversation") -> list[str]:
     return [finding.code for finding in judgement.findings if finding.about == about]
 
 
+def test_the_form_of_a_stream_is_judged() -> None:
+    body = chat_stream("look").replace("data: [DONE]\n\n", "data: [DONE]\n\n" * 2).encode()
+    found = Traffic().exchange([_user("go")], response_headers=_EVENTS, chunks=[body]).findings
+    assert ("stream-form", "events[3] [DONE]: a second [DONE]") in {(each.code, each.message) for each in found}
+
+
 def test_a_call_that_the_application_drops_is_found_with_the_next_request_and_revoked_by_a_later_one() -> None:
     traffic, lines = Traffic(), list[str]()
     asked, made, write = [_user("go")], _calls("look", "act"), TextLines(lines.append)
