@@ -164,6 +164,9 @@ def _kubernetes(text: str) -> _Found:
 #: Two keys of one account, side by side: alone, ``primaryKey`` and ``key1`` are harmless.
 _ORDINALS = ("secondarykey", "secondary_key", "secondary-key", "key2", "key_2", "key-2")
 
+#: Words of languages that put no blank after them.
+_UNSPACED = tuple(word for word in names.FOREIGN if word[0] > "\u3000")
+
 CONTAINERS: tuple[SecretPattern, ...] = (
     SecretPattern("named secret", NAMED, named=True, plausible=is_chosen, member=True, find=named.values),
     SecretPattern("named secret", NAMED, plausible=is_chosen, member=True, find=rows),
@@ -231,6 +234,13 @@ CONTAINERS: tuple[SecretPattern, ...] = (
             re.IGNORECASE,
         ),
         plausible=lambda text: is_chosen(text) and names.is_password(text) and not names.is_reference(text),
+    ),
+    SecretPattern(
+        "named secret",  # in a sentence without blanks
+        _UNSPACED,
+        Form(rf"(?:{'|'.join(_UNSPACED)})[^\x00-\x7f]{{1,4}}(?P<it>[!#-&(-~]{{6,100}})"),
+        plausible=lambda text: is_chosen(text) and names.is_password(text),
+        member=True,
     ),
     SecretPattern(
         "named secret",  # a code for one time, Google's passwords for applications

@@ -34,7 +34,7 @@ ALL_NAMED = NAMED + tuple(word for word in FOREIGN if not word.isascii())
 #: A quote, which JSON in JSON escapes.
 QUOTE = r"""\\*["']"""
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
-#: Names that have blanks, or marks that are no letters of a word.
+#: Names that have blanks, or marks that do not count as letters.
 _OF_MARKS = [word for word in FOREIGN if re.fullmatch(r"\w+", word) is None]
 #: Names are words that other words can precede: ``API key``. Some have blanks inside.
 _NAME = re.compile(rf"(?:{'|'.join(_OF_MARKS)})|identified by|[\w.-]{{0,120}}[\w-]", re.IGNORECASE)

@@ -30,7 +30,7 @@ _WRAPPED = (
     r"|(?:[|>][-+]?[ \t]*)?\r?\n[ \t]*(?:(?<=[ \t])|:[ \t]+))"
 )
 _SCHEME = r"(?:(?:bearer|basic|token|apikey)[ \t]+)?"
-_BEFORE_QUOTE = r"[rbufln@$]{0,2}(?P<slashes>\\+)?(?P<quote>[\"'`])(?:(?P=quote){2})?"
+_BEFORE_QUOTE = r"[rbufln@$]{0,2}(?P<slashes>\\+)?(?P<quote>[\"'`])(?:(?P=quote){2}|\\*[\"'])?"
 #: Without double quotes, because a single one that nothing closes would lead into the next member.
 _IN_QUOTES = r"(?:(?!(?P=quote))(?(slashes)[^\\\n\"]|(?:[^\\\n\"]|\\[\\\"'/bfnrtu])))"
 #: Up to a blank, a quote or punctuation; an ampersand may begin the next member of a form.
@@ -51,7 +51,8 @@ _FOR = (
     r"de|del|do|da|della|per|para|pour|\u043e\u0442|\u0434\u043b\u044f)[ \t][^\n.:]{1,40}?"
 )
 _IS = (
-    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|lautet|est|\u00e8|\u00e9|\u00e4r|jest)(?:[ \t](?:now|changed from))?[ \t]*:?[ \t]+"
+    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|\x69st|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
+    r"(?:[ \t](?:now|changed from))?[ \t]*:?[ \t]+"
     rf"|{_FOR}[ \t]*:[ \t]+)"
 )
 
@@ -61,7 +62,10 @@ _SETTERS = frozenset({"set", "with", "add", "use"})
 
 
 def _is_expression(value: str) -> bool:
-    return _EXPRESSION.fullmatch(value) is not None and ("(" in value or "&" in value or not names.is_irregular(value))
+    if _EXPRESSION.fullmatch(value) is None:
+        return False
+    named = names.certainty_of(value) is not Certainty.NOTHING
+    return "(" in value or "&" in value or named or not any(map(str.isdigit, value))
 
 
 class _Bound(NamedTuple):
@@ -106,11 +110,11 @@ def _listed(it: _Bound) -> bool:
 
 def _set(it: _Bound) -> bool:
     words = names.words(it.name.rpartition(".")[2])
-    return _listed(it) and (len(words) == 1 or words[0] in _SETTERS or words[-1] == "str")
+    return _listed(it) and (len(words) < 2 or words[0] in _SETTERS or words[-1] == "str")
 
 
 def _alone(it: _Bound) -> bool:
-    return names.is_random(it.value) if not it.is_sure else _listed(it) and names.is_irregular(it.value)
+    return names.is_random(it.value) if not it.is_sure else _listed(it)
 
 
 def _after_blank(it: _Bound) -> bool:
@@ -135,7 +139,10 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[_Bound], bool]], ...] = tuple
         (rf"\\*[\"'`][ \t]*[,)\]]*[ \t]*(?:[,:]|\|\||\?\?)\s*\(?{_QUOTED}", _listed),  # getenv('DB_PASSWORD', '…')
         (rf"[ \t]*,[ \t]*(?P<it>{_PLAIN}{{16,400}})", lambda it: names.is_random(it.value)),  # password,…
         (rf"[ \t]*\([ \t]*{_QUOTED}", _set),  # set_password('…')
-        (rf"\)?\((?:[\w ]{{1,20}}:)?(?P<it>{_PLAIN}{{6,200}})\)", lambda it: _set(it) and _alone(it)),  # password(…)
+        (
+            rf"\)?\((?:[\w ]{{1,20}}:)?(?P<it>{_PLAIN}{{6,200}})\)",
+            lambda it: _set(it) and names.is_irregular(it.value),
+        ),  # password(…)
         (rf"[ \t`*\"']{{0,6}}\|[ \t`*\"']{{0,6}}{_VALUE}", _stated),  # | DB_PASSWORD | … |
         (rf"{_IS}{_VALUE}", _stated),  # the password is '…'
         (rf"[ \t]+[-\u2013\u2014]{{1,5}}[ \t]+{_VALUE}", _stated),  # Password - …
