@@ -296,6 +296,7 @@ CONSEQUENCES: dict[str, set[str]] = {
     "triggered": {"calls"},
     "arguments": {"calls", "parallel", "schema", "values"},
     "schema": {"values"},
+    "usage": {"form"},  # on Messages: the delta of a message has a usage
     "limit": {"form"},  # on Messages: a block without an end is allowed only where a limit cut it
     "refusal": {"models"},  # the emulated providers have no list of models: a 404 that the change accepts, too
     "text": {"calls", "triggered"},
