@@ -55,5 +55,5 @@ def allowing(entries: Iterable[str]) -> str:
     lines = ", ".join(f'"{entry}" = "reason"' for entry in entries)
     return (
         f"allow what is not a secret in pyproject.toml: [tool.toolparity.allow-secrets] {lines} "
-        "(docs/pages/cassette-maintenance.md#values-that-only-look-like-secrets)"
+        '(page "Cassette maintenance", "Values that only look like secrets")'
     )

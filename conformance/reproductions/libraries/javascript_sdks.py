@@ -88,7 +88,8 @@ def langchain(ask: Ask) -> Code:
         for name in ask.tools or ["some_tool"]
     ]
     lines = [
-        f'const model = new {name}({{ model: "m", apiKey: "none", maxRetries: 0, {at}{option} }});',
+        f'const settings = {{ model: "m", apiKey: "none", maxRetries: 0, {at}{option} }};',
+        f"const model = new {name}(settings);",
         f"const tools = {json.dumps(listed)};",
     ]
     if ask.stream:

@@ -66,14 +66,13 @@ def strands(ask: Ask) -> Code:
     lines = [
         "def tool(name):",
         "    async def run(use, **_):",
-        "        ran.append([name, use['input']])",
-        "        return {'toolUseId': use['toolUseId'], 'status': 'success', 'content': []}",
+        "        return ran.append([name, use['input']])"
+        " or {'toolUseId': use['toolUseId'], 'status': 'success', 'content': []}",
         '    spec = {"name": name, "description": "A tool.", "inputSchema": {"json": {"type": "object"}}}',
         "    return strands.tools.PythonAgentTool(name, spec, run)",
         f'client = {{"api_key": "none", "base_url": f"{URL}{path}", "max_retries": 0}}',
         f'model = strands.models.{name}(client_args=client, model_id="m"{option})',
-        f"agent = strands.Agent(model, tools=[tool(name) for name in {list(ask.tools)}], retry_strategy=None)",
-        'agent("Hello")',
+        f"strands.Agent(model, tools=[tool(name) for name in {list(ask.tools)}], retry_strategy=None)('Hello')",
     ]
     module = name.partition(".")[0]
     imports = ["import strands", f"import strands.models.{module}", "import strands.tools"]

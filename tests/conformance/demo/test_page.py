@@ -133,7 +133,7 @@ def test_a_failure_of_the_provider_is_shown(demo: Demo, opens: Opens) -> None:
     expect(page.locator("#message")).to_have_value(BOTH)
     ask(page, "What is the meaning of all this?")
     expect_over(page, "provider failed")
-    expect(page.locator(".said.failed")).to_contain_text("no script begins with these words")
+    expect(page.locator(".said.failed")).to_contain_text("the provider failed")
 
 
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
