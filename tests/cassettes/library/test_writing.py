@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -311,9 +312,13 @@ def test_writers_on_windows_lose_nothing_and_sweep_drafts(tmp_path: Path, monkey
         except BlockingIOError:
             raise PermissionError from None
 
+    def opened() -> Iterator[str]:
+        for number in os.listdir("/proc/self/fd"):
+            with suppress(FileNotFoundError):  # another thread closes files meanwhile
+                yield os.readlink(f"/proc/self/fd/{number}")
+
     def refusing(step: str, path: Any, *rest: Any, real: Any) -> Any:
-        opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
-        if os.path.isdir(path) if step == "open" else os.path.realpath(path) in opened:
+        if os.path.isdir(path) if step == "open" else os.path.realpath(path) in opened():
             raise PermissionError(errno.EACCES, "used by another process", os.fspath(path))
         return real(path, *rest)
 
