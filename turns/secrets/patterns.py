@@ -213,6 +213,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
             re.IGNORECASE,
         ),
         plausible=names.is_random,
+        core=Form(r"[ \t](?:valid|accepted|authorized|invalid|expired|incorrect|revoked|unknown)\b", re.IGNORECASE),
     ),
     SecretPattern(
         "named secret",
