@@ -16,12 +16,12 @@ from .name_places import name_at, places
 from .names import Certainty
 
 #: What may close a name: a quote, which JSON in JSON escapes, brackets, Markdown's bold letters.
-_CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*"
+_CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*(?:[ \t]?\([\w \t]{1,30}\)|\))?"
 #: An operator, also behind a type: ``: str =``, ``:=``, ``=>``, ``?=``, a full-width colon.
 _OPERATOR = (
     r"(?:[ \t]{1,4}[a-z]{3,12}|[ \t]*:[ \t]*[&\w.\[\]']{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
     r"[ \t.]*(?::{0,3}=>?(?!=)|[?+.]=|<-|->|\u2192|[:\uff1a](?!:)|[!=]==?(?=[ \t]*[\"'`]))"
-    r"(?:\*\*)?[ \t]*(?:\*\*|<\w+>)?"
+    r"(?:\*\*)?[ \t]*(?:\*\*|<\w+>|[\u00ab\u201c\u300c] ?)?"
 )
 #: What may be before a value: a call, a tag of YAML, a default, YAML's block, or the next line.
 _WRAPPED = (
@@ -52,7 +52,7 @@ _FOR = (
 )
 _IS = (
     rf"(?:(?:{_FOR})?[ \t]+(?:is|was|\x69st|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
-    r"(?:[ \t](?:now|changed from))?[ \t]*:?[ \t]+"
+    r"(?:[ \t](?:now|(?:been )?(?:created|changed)(?: from)?))?[ \t]*:?[ \t]+"
     rf"|{_FOR}[ \t]*:[ \t]+)"
 )
 
