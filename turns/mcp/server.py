@@ -320,7 +320,7 @@ class McpServer:
     def _refusal(self, connection: Connection, error: Any) -> str:
         from mcp_types import CONNECTION_CLOSED
 
-        text = message(error)[:_MAX_ERROR]
+        text = message(error, _MAX_ERROR)[:_MAX_ERROR]
         if error.code != CONNECTION_CLOSED:
             return f"The MCP server answered with an error: {text}"
         connection.lose()
