@@ -6,7 +6,7 @@ It reports where a stream departs from the form on which clients rely, whether o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any
@@ -24,7 +24,6 @@ from .wires.stop_words import reason_of
 
 #: The indexes of a unit, those of its parent first.
 _Key = tuple[int | None, ...]
-_Step = Callable[[Unit, _Key, dict[str, Any], bytes], None]
 #: Events that keep a connection alive, which some servers send on every wire, and events that report an error.
 _SILENT, _ERRORS = frozenset(("ping", "keepalive")), frozenset(("error", "response.error"))
 #: The event with which many servers end a stream on any wire.
@@ -63,7 +62,8 @@ class StreamForm:
         self._sentinel = facts.end_of_stream if framed else None
         self._named = grammar.named if framed else ""
         self._units = {unit.name: unit for unit in grammar.units}
-        self._words = self._of_types(grammar)
+        self._words = _of_types(grammar)
+        self._steps = {"start": self._start, "within": self._within, "end": self._end}
         self._inner = grammar.types.difference(
             f"{grammar.after} {grammar.units[0].end}".split() if grammar.units else ()
         )
@@ -105,12 +105,12 @@ class StreamForm:
 
     def _check_units(self, kind: str, members: dict[str, Any], data: bytes) -> None:
         """Check each part of the stream that an event starts, continues or ends."""
-        for unit, does, member in self._words.get(kind, ()):
+        for unit, step, member in self._words.get(kind, ()):
             for key, holder in _objects(members, unit):
                 if member and not _is_set(holder, member):
                     continue
                 if None not in key:
-                    does(unit, key, holder, data)
+                    self._steps[step](unit, key, holder, data)
                 elif self._grammar.type or not _is_set(holder, unit.start):
                     # Mistral sends each call in one chunk, without an index.
                     name = _split(unit.keys)[key.index(None) if self._grammar.type else 0]
@@ -132,21 +132,6 @@ class StreamForm:
             if unended and not (state.endless or self._cut):
                 self._report("end-missing", f"{state.label} has a start and no end")
         return self.violations
-
-    def _of_types(self, grammar: Grammar) -> dict[str, list[tuple[Unit, _Step, str]]]:
-        """Return each type of events with the units that it concerns, its step there, and the members that show it.
-
-        Starts come before ends. Events without a type have the type "".
-        """
-        found: dict[str, list[tuple[Unit, _Step, str]]] = {type: [] for type in grammar.types if grammar.type}
-        steps: dict[str, _Step] = {"start": self._start, "within": self._within, "end": self._end}
-        for (does, step), unit in product(steps.items(), grammar.units):
-            words: str = getattr(unit, does)
-            if words and not grammar.type:
-                found.setdefault("", []).append((unit, step, words))
-            for word in words.split() if grammar.type else ():
-                found[word].append((unit, step, ""))
-        return found
 
     def _report(self, rule: str, message: str) -> None:
         self.violations.append(Violation(rule, f"events[{self._number}]", f"{self._label}: {message}"))
@@ -301,6 +286,22 @@ def _member(holder: Any, path: str) -> Any:
     for name in _split(path, "."):
         holder = holder.get(name) if isinstance(holder, dict) else None
     return holder
+
+
+@cache
+def _of_types(grammar: Grammar) -> dict[str, list[tuple[Unit, str, str]]]:
+    """Return each type of events with the units that it concerns, its step there, and the members that show it.
+
+    Starts come before ends. Events without a type have the type "".
+    """
+    found: dict[str, list[tuple[Unit, str, str]]] = {type: [] for type in grammar.types if grammar.type}
+    for step, unit in product(("start", "within", "end"), grammar.units):
+        words: str = getattr(unit, step)
+        if words and not grammar.type:
+            found.setdefault("", []).append((unit, step, words))
+        for word in words.split() if grammar.type else ():
+            found[word].append((unit, step, ""))
+    return found
 
 
 @cache

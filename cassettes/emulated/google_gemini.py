@@ -118,7 +118,7 @@ def _response(play: Play, parts: list[_Json], end: _Json, usage: _Json) -> _Json
 def _end(play: Play, *, alone: bool = False) -> _Json:
     """Return the members with which the candidate ends. Only a message says that there are calls.
 
-    ``alone``: the event of the end has no content; then there is no message.
+    ``alone``: the event of the end has no content. Such an event has no message either.
     """
     end: _Json = {"finishReason": _ENDINGS.get(play.round.ending or "", "STOP")}
     if play.calls and not alone and end["finishReason"] == "STOP":

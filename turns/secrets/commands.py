@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .forms import is_mixed
-from .names import is_password, is_reference
+from .names import is_mixed, is_password, is_reference
 
 #: A blank, or the end of one argument in a list and the beginning of the next.
 _NEXT = r"(?:\\*[\"'],\s*\\*[\"']|[ \t]+)"

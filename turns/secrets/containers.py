@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from . import named, names
 from .commands import COMMANDS, arguments
-from .forms import Form, SecretPattern, is_chosen, is_mixed, is_pair
+from .forms import Form, SecretPattern, is_chosen, is_pair
 from .name_places import NAMED, QUOTE, name_at, places
+from .names import is_mixed
 from .tables import rows
 
 #: Members with a name, and with the value that it names.
@@ -168,7 +169,7 @@ _ORDINALS = ("secondarykey", "secondary_key", "secondary-key", "key2", "key_2", 
 _UNSPACED = tuple(word for word in names.FOREIGN if word[0] > "\u3000")
 
 CONTAINERS: tuple[SecretPattern, ...] = (
-    SecretPattern("named secret", NAMED, named=True, plausible=is_chosen, member=True, find=named.values),
+    SecretPattern("named secret", NAMED, member=True, find=named.values),
     SecretPattern("named secret", NAMED, plausible=is_chosen, member=True, find=rows),
     SecretPattern("named secret", COMMANDS, plausible=is_chosen, member=True, find=arguments),
     SecretPattern("named secret", NAMED, named=True, plausible=is_chosen, member=True, find=_siblings),

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from . import names
-from .names import entropy
+from .names import entropy, is_mixed
 from .placeholder import is_placeholder
 
 
@@ -66,15 +66,11 @@ class Match(NamedTuple):
         return self.stand_in if self.length == len(self.secret) else json.dumps(self.stand_in)[1:-1]
 
 
-def is_mixed(text: str) -> bool:
-    """Return whether a text has both letters and digits, unlike words joined by hyphens."""
-    return any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
-
-
 def is_key(text: str) -> bool:
-    """Return whether a text is mixed, or has both cases and high entropy (Hugging Face's tokens)."""
-    varied = entropy(text) >= (4.2 if text.lower() != text != text.upper() else 3.6)
-    return is_mixed(text) or (varied and (text.lower() != text != text.upper() or len(text) >= 30))
+    """Return whether a text is mixed, or is as random as letters alone can be (Hugging Face's tokens)."""
+    if is_mixed(text):
+        return True
+    return entropy(text) >= 4.2 if text.lower() != text != text.upper() else len(text) >= 30 and entropy(text) >= 3.6
 
 
 def is_random_key(text: str) -> bool:

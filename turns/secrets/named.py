@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from . import names
-from .forms import is_chosen, is_mixed
+from .forms import is_chosen
 from .name_places import name_at, places
-from .names import Certainty
+from .names import Certainty, is_mixed
 
 #: What may close a name: a quote, which JSON in JSON escapes, brackets, Markdown's bold letters.
 _CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*(?:[ \t]?\([\w \t]{1,30}\)|\))?"
@@ -51,7 +51,7 @@ _FOR = (
     r"de|del|do|da|della|per|para|pour|\u043e\u0442|\u0434\u043b\u044f)[ \t][^\n.:]{1,40}?"
 )
 _IS = (
-    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|\x69st|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
+    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
     r"(?:[ \t](?:now|(?:been )?(?:created|changed)(?: from)?))?[ \t]*:?[ \t]+"
     rf"|{_FOR}[ \t]*:[ \t]+)"
 )
@@ -69,15 +69,21 @@ def _is_expression(value: str) -> bool:
 
 
 class _Bound(NamedTuple):
-    """A name, the text of its value, and whether the value has quotes."""
+    """A name at ``start`` of a text, its value, and whether the value has quotes."""
 
     name: str
     value: str
     quoted: bool
+    text: str
+    start: int
 
     @property
     def is_sure(self) -> bool:
         return names.certainty_of(self.name) is not Certainty.LIKELY
+
+    @property
+    def begins_line(self) -> bool:
+        return _LINE_BEGINS.search(self.text, max(self.start - 40, 0), self.start) is not None
 
     @property
     def is_option(self) -> bool:
@@ -94,7 +100,7 @@ def _assigned(it: _Bound) -> bool:
 
 
 def _in_a_line(it: _Bound) -> bool:
-    return it.is_sure and is_mixed(it.value) and not _is_expression(it.value)
+    return it.is_sure and is_mixed(it.value) and it.begins_line and not _is_expression(it.value)
 
 
 def _stated(it: _Bound) -> bool:
@@ -162,19 +168,10 @@ def values(text: str) -> Iterator[tuple[str, int, int]]:
             found = pattern.match(text, end)
             if found is None:
                 continue
-            value, trailing = found["it"], 0
-            if "quote" not in pattern.groupindex or found["quote"] is None:
-                trailing = len(value) - len(value.rstrip(".:?"))
-                value = value[: len(value) - trailing]
-            if pattern is _OF_A_LINE and not _LINE_BEGINS.search(text, max(start - 40, 0), start):
-                continue
-            quoted = "quote" in pattern.groupindex and found["quote"] is not None
-            bound = _Bound(name, value, quoted)
-            plain = names.is_secret(name, value) and is_chosen(value) and is_plausible(bound)
-            if plain or names.is_phrase(name, value):
-                done = found.end("it") - trailing
+            quoted = found.groupdict().get("quote") is not None
+            value = found["it"] if quoted else found["it"].rstrip(".:?")
+            plain = names.is_secret(name, value) and is_chosen(value)
+            if (plain and is_plausible(_Bound(name, value, quoted, text, start))) or names.is_phrase(name, value):
+                done = found.start("it") + len(value)
                 yield name, found.start("it"), done
                 break
-
-
-_OF_A_LINE = _NOTATIONS[1][0]

@@ -201,7 +201,7 @@ def is_secret(name: str, value: str) -> bool:
     last = words(name)[-1:]
     if said is Certainty.CHOSEN:
         if last[0] in _PASSES or last[0].endswith("pw"):
-            return len(value) >= 8 and value.isascii() and _is_mixed(value)
+            return len(value) >= 8 and value.isascii() and is_mixed(value)
         if value.isdecimal() and len(value) <= 8:
             return last[0] in _CODES or last[0] == "code"
         return is_random(value) or (is_password(value) and certainty_of(value) is Certainty.NOTHING)
@@ -240,7 +240,7 @@ def is_random(value: str) -> bool:
 
 def is_password(value: str) -> bool:
     """Return whether a value looks like a password or a key, and not like a word with a number behind it."""
-    if len(value) < 7 or " " in value or not _is_mixed(value):
+    if len(value) < 7 or " " in value or not is_mixed(value):
         return False
     both = value.lower() != value != value.upper()
     return both or has_symbol(value) or _LEET.search(value) is not None or is_random(value)
@@ -273,5 +273,6 @@ def words(name: str) -> list[str]:
     return [word[:-1] if word.endswith("s") and word[:-1] in _PLURALS else word for word in said]
 
 
-def _is_mixed(value: str) -> bool:
+def is_mixed(value: str) -> bool:
+    """Return whether a value has both letters and digits, unlike words joined by hyphens."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))

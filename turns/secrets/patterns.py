@@ -24,11 +24,11 @@ from .forms import (
     is_id,
     is_key,
     is_long,
-    is_mixed,
     is_personal,
     is_random_key,
 )
 from .name_places import ALL_NAMED, NAMED, QUOTE
+from .names import is_mixed
 from .placeholder import is_placeholder, placeholder
 from .vendors import VENDORS
 from .wrapped import wrapped

@@ -8,6 +8,7 @@ import pytest
 
 from tests.normalizer.recorded.rows import streams
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.stream_form import StreamForm, check_stream
 from toolparity.normalizer.wires.registry import WIRES, spec
 
@@ -25,11 +26,11 @@ EXPLAINED = {
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_streams_of_providers_have_the_form_of_their_wire(wire: str, recordings: Path) -> None:
+def test_streams_of_providers_have_the_form_of_their_wire(wire: Wire, recordings: Path) -> None:
     irregular, explained, count = [], 0, 0
     for row in (row for row in streams(recordings, wire) if row.provider not in OTHERS and not row.failed):
         if row.frames is None:
-            found = check_stream(row.data, spec(wire).name)  # type: ignore[arg-type]
+            found = check_stream(row.data, wire)
         else:
             form, schema = StreamForm("xai.grpc"), spec(wire).part("schema")
             for message in row.messages:
