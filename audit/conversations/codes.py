@@ -49,6 +49,11 @@ CODES: dict[str, Code] = {
         "Signed or encrypted reasoning was not sent back with the results of the calls that it led to.",
         "Send reasoning blocks back unchanged until the turn ends.",
     ),
+    "result-invented": Code(
+        "warning",
+        "The result is a text that frameworks write in place of a missing one; the model takes it for the tool's.",
+        "Find out why the tool's result did not arrive: an interruption, a lost process, or an id that did not match.",
+    ),
     "repeated-call": Code(
         "warning",
         "The model made the same call in three rounds in a row and got the same result each time.",
@@ -59,6 +64,11 @@ CODES: dict[str, Code] = {
         "The history has other calls than the response to the same request, and no drawn id or signature shows that it "
         "is this response.",
         "Compare the two: the application dropped or altered calls, or an exchange of another session is missing.",
+    ),
+    "results-empty": Code(
+        "info",
+        "Each result of a round with several calls is empty.",
+        "Check that the tools return nothing on purpose; a framework may have lost what they returned.",
     ),
     "history-rewritten": Code(
         "info",

@@ -12,6 +12,7 @@ from .call_ids import is_drawn
 from .codes import Unjudged
 from .exchange_index import ExchangeIndex
 from .findings import ConversationFinding, finding
+from .invented import is_empty, is_placeholder
 from .links import Link, ids_of
 from .records import FUNCTION_CALL, CallRecord, MessageRecord, ResultRecord
 
@@ -85,6 +86,7 @@ def judge_calls(link: Link, index: ExchangeIndex) -> Judged:
         judged.accuse(call.index, _dropped(link, call))
     for call in calls:
         _judge_answered(judged, link, call)
+    _judge_empty(judged, link, calls)
     if calls and not judged.findings:
         _judge_order(judged, link, calls, following)
     return judged
@@ -284,6 +286,15 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
             call.index,
             finding("answered-twice", message, link, call=made, evidence=call.results[0].call_id, request_shows=shows),
         )
+    invented = next((result for result in call.results if is_placeholder(result.text)), None)
+    if invented is not None:
+        message = f"the result of {made.name} ({made.id}) is a text that replaces a missing one"
+        judged.accuse(
+            call.index,
+            finding(
+                "result-invented", message, link, call=made, evidence=invented.call_id, request_shows=_shown(invented)
+            ),
+        )
     comparable = kept is not None and made.runnable and _same_id(kept, made) and kept.redacted == made.redacted
     if kept is not None and comparable and kept.arguments != made.arguments:
         message = f"the arguments of {made.name} ({made.id}) differ in the history"
@@ -291,6 +302,14 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
         judged.accuse(
             call.index, finding("arguments-altered", message, link, call=made, evidence=kept.id, request_shows=shows)
         )
+
+
+def _judge_empty(judged: Judged, link: Link, calls: list[_Call]) -> None:
+    """Report a round of several calls whose results are all empty."""
+    if len(calls) > 1 and all(call.results and all(map(is_empty, call.results)) for call in calls):
+        message = f"the results of all {len(calls)} calls are empty"
+        first = calls[0]
+        judged.accuse(None, finding("results-empty", message, link, call=first.made, evidence=first.results[0].call_id))
 
 
 def _judge_order(judged: Judged, link: Link, calls: list[_Call], following: list[MessageRecord]) -> None:

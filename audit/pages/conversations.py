@@ -18,6 +18,7 @@ _LABELS = {
     "answered-out-of-order": "its result comes later",
     "arguments-altered": "sent back altered",
     "reasoning-lost": "its reasoning is missing",
+    "result-invented": "its result is invented",
     "repeated-call": "the repeated call",
 }
 _ROLES = {"user": "User", "model": "Model", "application": "Next request", "tool": "Result"}

@@ -95,6 +95,26 @@ def drop(which: slice, *, call: bool = False, text: str = "") -> Edit:
 drop_call, drop_results = drop(slice(1, None), call=True), drop(slice(1, None))
 
 
+def say(which: slice, text: str) -> Edit:
+    """Send results with another text than the tool's."""
+    texts = {call.result for round in PARALLEL.rounds for call in round.calls}
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: replaced(member) for name, member in value.items()}
+        return [replaced(member) for member in value] if isinstance(value, list) else text if value in texts else value
+
+    def edit(body: ChatBody, response: Response) -> bool:
+        for results, number in body.results()[which]:
+            if isinstance(results[number], dict):
+                results[number] = replaced(results[number])
+            else:
+                results[number].content[0].text = text
+        return True
+
+    return edit
+
+
 def repeat(which: slice, times: int = 1) -> Edit:
     """Send results again."""
 

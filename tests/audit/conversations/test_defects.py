@@ -86,6 +86,9 @@ DEFECTS: dict[str, Defect] = {
     "rewrites the question later": Defect("history-rewritten", agents.rewrite_question, round=2),
     "changes the tools": Defect("tools-changed", agents.change_tools),
     "changes the tools later": Defect("tools-changed", agents.change_tools, round=2),
+    "invents a result": Defect("result-invented", agents.say(_LAST, "[Tool execution was interrupted]")),
+    "invents all results": Defect("result-invented", agents.say(_ALL, "No tool result recorded."), 3),
+    "sends empty results": Defect("results-empty", agents.say(_ALL, "")),
     "repeats a call": Defect("repeated-call", agents.change_nothing, round=3, script=REPEATING),
 }
 CLEAN = Defect("", agents.change_nothing, 0)
