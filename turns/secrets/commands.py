@@ -20,9 +20,16 @@ _OPTIONS = {
     "zip, unzip, sqlcmd, ipmitool": rf"(?<![\w-])-P{_NEXT}",
     "ldapsearch, ldapadd, ldapmodify, ldapwhoami": rf"(?<![\w-])-w{_NEXT}",
     "openssl": rf"(?:-pass(?:in|out)?{_NEXT}pass:|(?<![\w-])-[kK]{_NEXT})",
+    "convertto-securestring": rf"\A(?:{_NEXT}-String)?{_NEXT}",
     "keytool, jarsigner": rf"-(?:store|key|deststore|srcstore)pass(?:wd)?{_NEXT}",
     "smbclient, rpcclient": rf"(?<![\w-])-U{_NEXT}[^\s%\"']+%",
-    "net use": rf"\A\s+\S+\s+\S+{_NEXT}",
+    "net use": rf"\A\s+\S+\s+\S+{_NEXT}(?:/user:\S+{_NEXT})?",
+    "curl": rf"(?:--proxy-user|-U){_NEXT}[^\s:\"']+:|(?:-b|--cookie){_NEXT}(?:\\*[\"'])?[\w.-]+=",
+    "requirepass, masterauth, snmp-server community": rf"\A{_NEXT}",
+    "enable secret": rf"\A{_NEXT}(?:\d{_NEXT})?",
+    "username": rf"\A{_NEXT}\S+{_NEXT}(?:password|secret){_NEXT}\d{_NEXT}",
+    "unseal key": r"\A[ \t]\d:[ \t]+",
+    "wrangler secret put, vercel env add": rf"<<<{_NEXT}",
     "sqlplus": rf"\A{_NEXT}[\w.]+/",
     "nmcli": rf"password{_NEXT}",
     "wpa_passphrase": rf"\A{_NEXT}\S+{_NEXT}",
@@ -36,7 +43,7 @@ _OPTIONS = {
 _PATTERNS = {
     command: (
         re.compile(rf"\b{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])", re.IGNORECASE),
-        re.compile(before + _VALUE),
+        re.compile(f"(?:{before}){_VALUE}"),
     )
     for commands, before in _OPTIONS.items()
     for command in commands.split(", ")

@@ -19,7 +19,8 @@ from .names import Certainty, is_mixed
 _CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*(?:[ \t]?\([\w \t]{1,30}\)|\))?"
 #: An operator, also behind a type: ``: str =``, ``:=``, ``=>``, ``?=``, a full-width colon.
 _OPERATOR = (
-    r"(?:[ \t]{1,4}[a-z]{3,12}|[ \t]*:[ \t]*[&\w.\[\]']{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
+    r"(?:(?:[ \t]{1,4}[a-z]{3,12}(?:\d?\(\d{1,5}\))?){1,2}"
+    r"|[ \t]*:[ \t]*[&\w.\[\]']{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
     r"[ \t.]*(?::{0,3}=>?(?!=)|[?+.]=|<-|->|\u2192|[:\uff1a](?!:)|[!=]==?(?=[ \t]*[\"'`]))"
     r"(?:\*\*)?[ \t]*(?:\*\*|<\w+>|[\u00ab\u201c\u300c] ?)?"
 )
@@ -42,7 +43,7 @@ _LINE = r"(?P<it>[^\s\"'`\\][^\s\"'`\\]{5,200}?)[,;]?(?=[ \t]*(?:\r?\n|$|\\n))"
 _LINE_BEGINS = re.compile(r"(?:^|[\n\r:]|\\n)[ \t]*(?:-[ \t]+)?(?:(?:export|set|env)[ \t]+)?\$?$", re.IGNORECASE)
 #: The end of a tag, and what may be between it and the value: attributes, another tag, CDATA.
 _TAGS = (
-    r"(?:\\*[\"'])?(?:\s[^<>]{0,120})?(?:</[\w:.-]+>\s*<[\w:.-]+(?:\s[^<>]{0,80})?>|>)(?:<!\[CDATA\[)?\s*"
+    r"(?:\\*[\"'])?(?:\s[^<>]{0,120})?(?:</[\w:.-]+>:?\s*<[\w:.-]+(?:\s[^<>]{0,80})?>|>(?:\s*<(?:value|string)>)?)(?:<!\[CDATA\[)?\s*"
     r"(?P<it>[^<>\s\\\"'][^<>\n\\\"']{4,200}?)\s*(?=</|\]\]>)"
 )
 #: Words between a name and its value in sentences of some languages.
@@ -51,9 +52,9 @@ _FOR = (
     r"de|del|do|da|della|per|para|pour|\u043e\u0442|\u0434\u043b\u044f)[ \t][^\n.:]{1,40}?"
 )
 _IS = (
-    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
+    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|has(?=[ \t]been)|to|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
     r"(?:[ \t](?:now|(?:been )?(?:created|changed)(?: from)?))?[ \t]*:?[ \t]+"
-    rf"|{_FOR}[ \t]*:[ \t]+)"
+    rf"|{_FOR}[ \t]*:[ \t]*(?!//)|,[ \t]+c'est[ \t]+)[\u00ab\u201c\u201e]?[ \t]?"
 )
 
 #: A call, a member of an object, the next member of a form.
@@ -140,7 +141,7 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[_Bound], bool]], ...] = tuple
         (_TAGS, _stated),  # <password>…</password>
         (rf"\\*[\"'],?\s+(?:value|content|default)=\s*{_QUOTED}", _stated),  # <add key="password" value="…">
         (rf"[\])\"']*\.(?:fill|type|send_?keys|set_?value)\(\s*{_QUOTED}", _stated),  # getByLabel('password').fill('…')
-        (rf"[ \t]*(?:\|\||\?\?|\?:|or)[ \t]*{_QUOTED}", _listed),  # process.env.DB_PASSWORD || '…'
+        (rf"(?:\\*[\"'`][\])]{{1,2}})?[ \t]*(?:\|\||\?\?|\?:|or)[ \t]*{_QUOTED}", _listed),  # env.PASSWORD || '…'
         (r":?[ \t]*\r?\n[ \t]*(?P<it>[^\s\"'`\\<>]{8,200})(?=[ \t]*(?:\r?\n|$))", _alone),  # the next line
         (rf"\\*[\"'`][ \t]*[,)\]]*[ \t]*(?:[,:]|\|\||\?\?)\s*\(?{_QUOTED}", _listed),  # getenv('DB_PASSWORD', '…')
         (rf"[ \t]*,[ \t]*(?P<it>{_PLAIN}{{16,400}})", lambda it: names.is_random(it.value)),  # password,…

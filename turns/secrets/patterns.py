@@ -129,10 +129,11 @@ PATTERNS: tuple[SecretPattern, ...] = (
     *CONTAINERS,
     SecretPattern(
         "private key",
-        ("PRIVATE KEY",),
+        ("PRIVATE KEY", "Static key"),
         Form(
-            r"(?P<it>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\\\s]*))",
+            r"(?P<it>-----BEGIN [A-Z0-9 ]{0,30}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----"
+            r"(?:.{0,20000}?-----END [A-Z0-9 ]{0,30}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----"
+            r"|[A-Za-z0-9+/=\\\s]*))",
             re.DOTALL,
         ),
         strong=True,
@@ -162,7 +163,9 @@ PATTERNS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "credentials",  # in addresses that are not URLs: user:password@tcp(…), jdbc:oracle:thin:user/password@…
         ("@tcp(", "@unix(", "thin:"),
-        Form(r"(?:thin:[\w.-]+/|(?<![\w.-])[\w.-]+:)(?P<it>[^\s\"'<>\\]{6,100})@(?=(?:tcp|unix)\(|[\w.-]+:[0-9])"),
+        Form(
+            r"(?:thin:[\w.-]+/|(?<![\w.-])[\w.-]+:)(?P<it>[^\s\"'<>\\]{6,100})@(?=(?:tcp|unix)\(|(?://)?[\w.-]+:[0-9])"
+        ),
         plausible=is_mixed,
     ),
     SecretPattern(
