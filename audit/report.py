@@ -43,12 +43,12 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
     wires = sorted(audit.wires)
     return [
         Lines("", [(StyledText(_headline(audit), "strong"), "")]),
-        _traffic(audit, wires),
+        _accusations(audit),
         _happened(audit, wires),
+        _traffic(audit, wires),
         _policies(audit, wires, limit),
         _findings(audit, wires),
         _meanings(audit),
-        _accusations(audit),
         _worst(audit),
         _unknown(audit),
     ]

@@ -10,6 +10,7 @@ A response that is outside the documented scope of the subject gets ``{"unsuppor
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -138,6 +139,9 @@ def parse_answer(answer: Any) -> SubjectAnswer:
     if isinstance(answer, SubjectAnswer):
         return answer
     if not isinstance(answer, dict):
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise InvalidAnswer("read is a coroutine function", hint="write `def read`; inside, asyncio.run may help")
         raise InvalidAnswer(f"the answer is not a dict, but {type(answer).__name__}", hint=_RETURN)
     if "unsupported" in answer:
         return _out_of_scope(answer)

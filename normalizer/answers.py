@@ -33,7 +33,7 @@ def answer(
     ``outcomes``: a mapping from call id to outcome, or tool results. A kept call without an outcome gets an error
     result that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is
     no second message. Raises DuplicateAnswer if two results have the same call id or an outcome matches no call, and
-    UnserializableResult for an outcome that is not JSON-serializable.
+    UnserializableResult for an outcome that is not JSON-serializable, or neither in a mapping nor a ToolResult.
     """
     remaining = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
@@ -132,6 +132,9 @@ def _by_id(outcomes: Mapping[str, Outcome] | Iterable[ToolResult]) -> dict[str, 
         return dict(outcomes)
     by_id: dict[str, Outcome] = {}
     for result in outcomes:
+        if not isinstance(result, ToolResult):
+            hint = "pass a mapping from call id to outcome, or tool results"
+            raise UnserializableResult(f"an outcome without a call: {type(result).__name__}", hint=hint)
         if result.call_id in by_id:
             raise DuplicateAnswer(f"two results for {result.call_id}")
         by_id[result.call_id] = result

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from . import json_codec
 from .conversation import Encoded, Loss, Message, Request
+from .errors import MalformedBody
 from .model import Policy, Wire
 from .pairing import is_boundary, last_boundary, open_ids
 from .policies import policy_name
@@ -147,5 +148,8 @@ def _with(encoded: Encoded, namespaces: dict[str, tuple[str, str]], losses: list
 
 
 def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:
+    if not isinstance(request, Request):
+        hint = "decode a request body with read_request(body, wire)"
+        raise MalformedBody(f"not a canonical Request, but {type(request).__name__}", hint=hint)
     target = wire or wire_name(request.wire)
     return target, request.provider if provider is None and target == request.wire else provider

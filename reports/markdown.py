@@ -176,16 +176,17 @@ def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
     """Add a table per subject: scenarios with failures, by surface."""
     tables = []
     for subject in run.subjects:
-        if rows := scenario_rows(run, counts, subject.name):
+        surfaces, rows = scenario_rows(run, counts, subject.name)
+        if rows:
             title = f"{tagged(subject.name, _NAME)}: {len(rows):,} of {count_text(len(run.scenarios), 'scenario')}"
-            tables.append((title, [[code(scenario, _NAME), *map(_cell, cells)] for scenario, cells in rows]))
+            head = ["scenario", *(code(surface, _NAME) for surface in surfaces)]
+            tables.append((title, head, [[code(scenario, _NAME), *map(_cell, cells)] for scenario, cells in rows]))
     if not tables:
         return
     page.add("### Scenarios with problems, by surface")
     left = _SCENARIOS
-    for number, (title, table) in enumerate(tables):
+    for number, (title, head, table) in enumerate(tables):
         share = left // (len(tables) - number)
-        head = ["scenario", *(code(surface, _NAME) for surface in counts.surfaces())]
         left -= page.table(head, table, total=len(table), what="scenarios", share=share, summary=title)
 
 

@@ -13,15 +13,20 @@ def broken_count(counts: Counts) -> int:
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
 
 
-def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, list[Cell]]]:
-    """Return the id of each scenario with problems with a cell per surface, the most severe row first."""
+def scenario_rows(run: Run, counts: Figures, subject: str) -> tuple[list[str], list[tuple[str, list[Cell]]]]:
+    """Return the surfaces, and each scenario with problems with a cell per surface, the most severe row first.
+
+    Surfaces that the subject does not support in any of these scenarios are left out.
+    """
     surfaces = counts.surfaces()
     rows = [
         (scenario.id, [counts.places.get((subject, scenario.id, surface), {}) for surface in surfaces])
         for scenario in run.scenarios
     ]
     problems = [row for row in rows if any(broken_count(cell) or cell.get("stale") for cell in row[1])]
-    return [(id, [*map(place_cell, cells)]) for id, cells in sorted(problems, key=lambda row: _severity(row[1]))]
+    shown = [n for n in range(len(surfaces)) if any(cells[n].keys() - {"unsupported"} for _, cells in problems)]
+    rows = sorted(problems, key=lambda row: _severity(row[1]))
+    return [surfaces[n] for n in shown], [(id, [place_cell(cells[n]) for n in shown]) for id, cells in rows]
 
 
 def _severity(cells: Sequence[Counts]) -> tuple[int, int]:

@@ -160,14 +160,13 @@ def _kept(cell: Cell) -> StyledText:
 def _places(run: Run, counts: Figures) -> Iterable[Section]:
     """Return a table per subject: scenarios with failures, by surface."""
     for subject in run.subjects:
-        rows: list[list[Value]] = [
-            [scenario, *map(_place, cells)] for scenario, cells in scenario_rows(run, counts, subject.name)
-        ]
+        surfaces, found = scenario_rows(run, counts, subject.name)
+        rows: list[list[Value]] = [[scenario, *map(_place, cells)] for scenario, cells in found]
         if not rows:
             continue
         title = f"{subject.name} {subject.version}".strip()
         title += f": {count_text(len(rows), 'scenario')} of {len(run.scenarios):,} with problems"
-        yield Table(title, ["scenario", *counts.surfaces()], rows[:_SCENARIOS])
+        yield Table(title, ["scenario", *surfaces], rows[:_SCENARIOS])
         if len(rows) > _SCENARIOS:
             more = f"and {len(rows) - _SCENARIOS:,} more scenarios; the HTML page lists all of them: --html FILE"
             yield Lines("", [(StyledText(more, "dim"), "")])

@@ -130,9 +130,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture
 def toolparity_cassette(request: pytest.FixtureRequest) -> Iterator[FixtureCassette]:
     """A cassette for the test: ``cassettes/<module>/<test>.yaml``, with requests matched by their meaning."""
+    from .cassettes.fixture.vcr import check_settings
     from .cassettes.matching import MATCHERS
 
     marks = list(request.node.iter_markers(_CASSETTE))
+    check_settings(name for mark in marks for name in mark.kwargs if name != "name")
     settings = merged({"match_on": tuple(MATCHERS)}, marks)
     mode = request.config.getoption("--cassette-mode")
     settings["record_mode"] = mode or settings.get("record_mode", "none")

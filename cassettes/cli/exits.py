@@ -149,6 +149,7 @@ def missing_extra(error: ModuleNotFoundError) -> str:
     if module in ("", "toolparity"):
         raise error
     extra = _EXTRAS.get(module, "conformance")
+    module = {"google": "protobuf"}.get(module, module)
     return f"{module} is not installed; install it with: pip install 'toolparity[{extra}]'"
 
 

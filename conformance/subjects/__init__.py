@@ -143,7 +143,10 @@ def _load(name: str, load: Callable[[], Any]) -> Subject:
 
 def _import(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    if (folder := os.getcwd()) not in sys.path:
+    folder = os.getcwd()
+    if module.endswith(".py") or "/" in module or os.sep in module:  # the path of a file
+        folder, module = os.path.split(os.path.abspath(module.removesuffix(".py")))
+    if folder not in sys.path:
         sys.path.insert(0, folder)  # an installed command does not search the working directory
     value: Any = import_module(module)
     for part in attribute.split("."):

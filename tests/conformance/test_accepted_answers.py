@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.requests import follow_up
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import FollowUp, SubjectExchange
+from toolparity.conformance.subjects import subject as load_subject
 from toolparity.conformance.subjects.claims import stop_words_of
 from toolparity.conformance.subjects.executable import Executable
 from toolparity.conformance.subjects.reference import Reference
@@ -193,6 +195,12 @@ def test_a_call_has_the_id_of_the_wire_or_a_separate_one(surface: str) -> None:
         case = Case(scenario, "openai.chat", "stream", "all")
         for id, result in (("same", "altered"), ("{}", "pass"), ("dup_1" if "dup" in scenario else "call_A", "pass")):
             assert outcome(Identified("stream", {"id": id}), case, "conservation") == result, (scenario, id)
+
+
+def test_a_subject_may_be_named_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "named_by_file.py").write_text("class Mine:\n    def read(self, exchange): pass\n")
+    name = f"{tmp_path / 'named_by_file.py'}:Mine"
+    assert load_subject(name).name == name
 
 
 def test_a_reader_with_the_words_of_openai_chat_may_report_the_nearest_one() -> None:

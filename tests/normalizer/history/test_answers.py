@@ -12,7 +12,7 @@ from toolparity import Choice, Reasoning, Response, Stop, Text, ToolCall, select
 from toolparity.normalizer.answers import answer, parts_of, result_of, strip
 from toolparity.normalizer.conversation import Assistant, JsonPart, Request, TextPart, ToolDefinition, ToolResult
 from toolparity.normalizer.conversation import ToolResults as Results
-from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
+from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal, UnserializableResult
 from toolparity.normalizer.model import CallStatus
 from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import read_request, with_policy, write_request
@@ -68,6 +68,9 @@ def test_ID_08_an_outcome_without_a_call_and_a_second_one_are_errors() -> None:
     for outcomes, message in [*wrong, ([ToolResult("a", []), ToolResult("a", [])], "two results for a")]:
         with pytest.raises(DuplicateAnswer, match=message):
             answer(THREE, select(THREE), outcomes)
+    not_paired: Any = ["1", "2", "3"]
+    with pytest.raises(UnserializableResult, match="an outcome without a call: str"):
+        answer(THREE, select(THREE), not_paired)
 
 
 @dataclass

@@ -350,6 +350,9 @@ def test_a_writer_can_be_used_after_a_request_that_could_not_be_written() -> Non
     writer = RequestWriter("xai.grpc")
     turns: list[Message] = [user(), answer(Text("a")), user("b")]
     writer.write(Request("xai.grpc", "m", turns))
+    a_body: Any = {"model": "m"}
+    with pytest.raises(MalformedBody, match="with read_request"):
+        writer.write(a_body)
     with pytest.raises(MalformedBody):
         writer.write(Request("xai.grpc", "m", [*turns, RawItem("xai.grpc", {"role": ["x"]})]))
     assert_same_as_from_scratch(writer, Request("xai.grpc", "m", turns), "xai.grpc", None)
