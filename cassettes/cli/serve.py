@@ -87,6 +87,14 @@ _PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
         "into --library, scrubbed. Repeatable, with the provider before the URL."
     ),
 )
+@click.option(
+    "--improvise",
+    is_flag=True,
+    help=(
+        "Make up responses to requests over HTTP that nothing recorded or scripted answers: a call of a tool that the "
+        "request offers, with valid arguments, else a text."
+    ),
+)
 @click.option("--tls", is_flag=True, help="Serve on TLS, with a certificate that is new in each run.")
 @click.option(
     "--ca-file",
@@ -106,6 +114,7 @@ def command(
     origins: tuple[str, ...],
     fault: Fault | None,
     upstreams: dict[str, str],
+    improvise: bool,
     tls: bool,
     ca_file: Path | None,
 ) -> None:
@@ -131,6 +140,7 @@ def command(
       toolparity serve parallel-three --port 8080 --chunking bytes
       toolparity serve --scenarios my-scenarios
       toolparity serve --library cassettes --upstream https://api.openai.com
+      toolparity serve --improvise
       toolparity serve --tls --ca-file ca.pem
       OPENAI_BASE_URL=http://127.0.0.1:8080/openai/v1 my-program
       curl -H 'x-toolparity-fault: cut=1200' http://127.0.0.1:8080/v1/chat/completions -d @request.json
@@ -161,7 +171,7 @@ def command(
         if scenario not in names:
             raise click.BadParameter(unknown("scenario in the library", scenario, names), param_hint="SCENARIO")
     played = {id: script for id, script in unrecorded.items() if not scenarios or id in scenarios}
-    index = ResponseIndex(root, scenarios, played)
+    index = ResponseIndex(root, scenarios, played, improvises=improvise)
     if not len(index) and not upstreams and not played:
         others = ", ".join(index.unserved)
         raise UnreadableSource(f"no recorded response can be served: the providers have no address here: {others}")

@@ -136,14 +136,20 @@ def _parsed(surface: Surface, content_type: str, data: bytes, in_path: Mapping[s
     body = request_body(data)
     if "model" in in_path:
         body = {surface.spec.model_member: in_path["model"], **body}
-    elif not isinstance(body.get("model"), str):
-        raise ProviderRefusal(
-            "invalid_request", "Field required", path="model", rule="model-present", value=body.get("model")
-        )
+    elif (refusal := without_model(body)) is not None:
+        raise refusal
     for path, value, expected in _misshapen(body):
         words = f"expected {expected}, but got {type(value).__name__} instead"
         raise ProviderRefusal("invalid_request", words, path=path, rule="member-type", value=value)
     return body
+
+
+def without_model(body: dict[str, Any]) -> ProviderRefusal | None:
+    """Return the error of a request that should name a model and does not, None for another one."""
+    model = body.get("model")
+    if isinstance(model, str):
+        return None
+    return ProviderRefusal("invalid_request", "Field required", path="model", rule="model-present", value=model)
 
 
 def request_body(data: bytes) -> dict[str, Any]:

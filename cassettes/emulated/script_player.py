@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, ToolResults, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import check_request, read_request, request_rules
 from toolparity.normalizer.wires.registry import specs
@@ -101,13 +101,13 @@ class Play(NamedTuple):
         """The parts of the round, without the calls that ``tool_choice`` or a ban of parallel calls forbids."""
         choice = self.request.tool_choice
         forbidden = choice is not None and choice.mode == "none"
-        named = choice.name if choice is not None and choice.mode == "named" else None
+        named = frozenset((choice.name,)) if choice is not None and choice.mode == "named" else _allowed(choice)
         allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
         numbers = count()
         return [
             part
             for part in self.round.parts
-            if not isinstance(part, ScriptedCall) or (named in (None, part.tool) and next(numbers) < allowed)
+            if not isinstance(part, ScriptedCall) or ((named is None or part.tool in named) and next(numbers) < allowed)
         ]
 
     @property
@@ -301,13 +301,28 @@ def _place(request: Request, held: StoredAnswers, library: Mapping[str, Script])
             words = f"Previous response with id '{request.previous_response_id}' not found."
             raise ProviderRefusal("not_found", words, path="previous_response_id")
         return library[stored[0]], stored[1] + 1 + answers
-    first_user = next((turn for turn in request.messages if isinstance(turn, User)), None)
-    parts = first_user.parts if first_user is not None else []
-    ask = "".join(part.text for part in parts if isinstance(part, TextPart))
+    ask = first_ask(request)
     for script in library.values():
         if script.ask == ask:
             return script, answers
     raise ProviderRefusal("invalid_request", f"no script begins with these words: {ask[:80]!r}", path="messages")
+
+
+def first_ask(request: Request) -> str:
+    """Return the text of the user's first message, by which a script is chosen."""
+    first = next((turn.parts for turn in request.messages if isinstance(turn, User)), [])
+    return "".join(part.text for part in first if isinstance(part, TextPart))
+
+
+def _allowed(choice: ToolChoice | None) -> frozenset[str | None] | None:
+    """Return the tools that a tool choice of a wire lists, None for another choice."""
+    raw = choice.raw if choice is not None and choice.mode == "raw" else None
+    holder = raw.get("allowed_tools", raw) if isinstance(raw, dict) else {}
+    listed = holder.get("tools", holder.get("allowedFunctionNames")) if isinstance(holder, dict) else None
+    if not isinstance(listed, list):
+        return None
+    tools = [tool.get("function", tool) if isinstance(tool, dict) else {"name": tool} for tool in listed]
+    return frozenset(tool.get("name") for tool in tools if isinstance(tool, dict))
 
 
 def _speaks(request: Request) -> Iterator[bool]:

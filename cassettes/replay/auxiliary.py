@@ -1,4 +1,4 @@
-"""Addresses beside the chats: token counts and descriptions of models are answered, the others say what they lack.
+"""Addresses beside the chats: counts of tokens, descriptions of models and compactions; the others say what they lack.
 
 The counts are those of the emulated providers. What is not offered gets the provider's own error with status 404, which
 no SDK repeats. Sources: the SDKs openai, anthropic, google-genai, cohere, ollama, and AWS's reference of CountTokens.
@@ -6,6 +6,7 @@ no SDK repeats. Sources: the SDKs openai, anthropic, google-genai, cohere, ollam
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -14,12 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
-from ..emulated.http import request_body
-from ..emulated.script_player import ProviderRefusal, input_tokens
+from ..emulated.http import request_body, without_model
+from ..emulated.script_player import EPOCH, ProviderRefusal, input_tokens
+from ..emulated.script_player import refusal as broken_rule
 from ..surfaces import Surface
 from . import instructions
 from .journal import entry_of
@@ -46,6 +49,26 @@ def _gemini_count(index: ResponseIndex, surface: Surface, body: dict[str, Any]) 
     return {"totalTokens": count, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": count}]}
 
 
+def _compaction(index: ResponseIndex, surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a conversation as OpenAI compacts it: the user's messages, and one item for everything else."""
+    if (refusal := without_model(body) or broken_rule(surface, body)) is not None:
+        raise refusal
+    count, mark = _counted(body, surface), hashlib.sha256(json_codec.encode(body)).hexdigest()
+    output: list[dict[str, Any]] = []
+    for user in (turn for turn in read_request(body, surface.wire).messages if isinstance(turn, User)):
+        content = [{"type": "input_text", "text": part.text} for part in user.parts if isinstance(part, TextPart)]
+        about: dict[str, Any] = {"id": f"msg_{mark[:46]}{len(output):04x}", "type": "message", "status": "completed"}
+        output.append({**about, "content": content, "role": "user"})
+    output.append({"id": f"cmp_{mark[:50]}", "type": "compaction", "encrypted_content": f"gAAAAAB{mark}"})
+    usage: dict[str, Any] = {
+        "input_tokens": count,
+        "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
+    }
+    usage |= {"output_tokens": 60, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": count + 60}
+    about = {"id": f"resp_{mark[:50]}", "object": "response.compaction", "created_at": EPOCH}
+    return {**about, "output": output, "usage": usage}
+
+
 def _ollama_model(index: ResponseIndex, surface: Surface, body: dict[str, Any]) -> dict[str, Any]:
     model = body.get("model") or body.get("name")
     if model not in index.models(surface.provider):
@@ -62,10 +85,11 @@ _ANSWERS: dict[str, dict[str, _Answer]] = {
         "/v1/messages/count_tokens": lambda index, surface, body: {"input_tokens": _counted(body, surface)}
     },
     "openai.responses": {
+        "/v1/responses/compact": _compaction,
         "/v1/responses/input_tokens": lambda index, surface, body: {
             "object": "response.input_tokens",
             "input_tokens": _counted(body, surface),
-        }
+        },
     },
     "google.gemini": {"/{version}/models/{model}:countTokens": _gemini_count},
     "bedrock.converse": {

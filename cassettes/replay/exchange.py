@@ -13,7 +13,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 
 from ..chunking import CHUNKINGS
-from ..emulated.http import request_body
+from ..emulated.http import request_body, without_model
 from ..emulated.script_player import ProviderRefusal, refusal
 from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES, Surface
@@ -73,7 +73,7 @@ class Responder:
                 return response
             found = self._match(sent, None)
         if found is None:
-            if (broken := _broken_rule(sent)) is not None:
+            if (broken := _broken_rule(sent, named=ordered.scenario is not None)) is not None:
                 entry.why = f"the request breaks the rule {broken.rule}: {broken.message}"
                 return refused(_of_errors(sent.address, sent.surface), broken)
             ignored = sent.address.hosting.ignored
@@ -122,16 +122,19 @@ def _of_errors(address: Address, surface: Surface) -> Surface:
     return SURFACES["bedrock.converse"] if address.hosting is BEDROCK else surface
 
 
-def _broken_rule(sent: Sent) -> ProviderRefusal | None:
+def _broken_rule(sent: Sent, *, named: bool) -> ProviderRefusal | None:
+    """Return the error of the provider. ``named``: the request names a scenario, which an empty object suffices for."""
     try:
         body = request_body(sent.body)
     except ProviderRefusal as refused:
         return refused
-    if not body:
+    if not body and named:
         return None
     model = sent.request.path_params.get("model")
     if model is not None:
         body = {sent.surface.spec.model_member: model, **body}
+    elif "agent" not in body and (unnamed := without_model(body)) is not None:
+        return unnamed
     try:
         return refusal(sent.surface, body)
     except ToolparityError:

@@ -25,6 +25,7 @@ from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
 from ..emulated.encoding import encoding
+from ..emulated.improvised import improvised
 from ..emulated.script_player import ConnectionReset, ProviderRefusal, StoredAnswers, play
 from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import CassettePath, find, load
@@ -103,8 +104,8 @@ class ResponseIndex:
     """Index of recorded responses.
 
     ``root``: the library; None means the shipped one. ``scenarios``: load only these; if empty, load all. ``scripts``:
-    by id, what the emulated providers play over HTTP if no recorded request has the words of a script. Raises
-    UnreadableCassette if a cassette cannot be read.
+    by id, what the emulated providers play over HTTP if no recorded request has the words of a script. ``improvises``:
+    they make up responses to all other requests. Raises UnreadableCassette if a cassette cannot be read.
     """
 
     def __init__(
@@ -112,8 +113,11 @@ class ResponseIndex:
         root: str | os.PathLike[str] | None = None,
         scenarios: Sequence[str] = (),
         scripts: Mapping[str, Script] = MappingProxyType({}),
+        *,
+        improvises: bool = False,
     ) -> None:
         self._scripts = scripts
+        self._improvises = improvises
         self._responses: dict[tuple[str, str], list[RecordedResponse]] = {}
         for file in find(root):
             if file.name is not None and (not scenarios or file.name in scenarios):
@@ -217,7 +221,11 @@ class ResponseIndex:
             return None
         scripts = self._scripts if scenario is None else {scenario: self._scripts[scenario]}
         try:
-            played = play(surface, json_codec.decode(body), StoredAnswers(), scripts)
+            value = json_codec.decode(body)
+            if self._improvises and scenario is None:
+                made_up = improvised(read_request(value, surface.wire, provider=surface.provider), value)
+                scripts = {**scripts, made_up.id: made_up}  # the last, so that the others go first
+            played = play(surface, value, StoredAnswers(), scripts)
             content = b"".join(played.sent(stream=stream))
         except (ProviderRefusal, ConnectionReset, ToolparityError, ValueError):
             return None

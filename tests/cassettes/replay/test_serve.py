@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -135,6 +136,26 @@ def test_a_body_that_is_not_an_object_gets_the_providers_400(served: Server, nam
     for body in (b'{"mod', b"[]", b""):
         answer = served.post(path, body)
         assert (answer.status, b"JSON body" in answer.body) == (400, True), answer.body
+
+
+def test_what_nothing_answers_is_made_up_and_a_conversation_is_compacted() -> None:
+    member = {"type": "array", "minItems": 1, "items": {"enum": ["a", "b"]}}
+    schema = {"type": "object", "properties": {"city": {"$ref": "#/$defs/list"}}, "required": ["city"]}
+    tools = [{"type": "function", "name": name, "parameters": {**schema, "$defs": {"list": member}}} for name in "xyz"]
+    only_y = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "y"}]}
+    asked = {"model": "gpt-5", "input": "Invent something.", "tools": tools}
+    with running(ResponseIndex(scenarios=["text-only"], improvises=True)) as server:
+        for choice, name in (("auto", "x"), ("none", None), (only_y, "y")):
+            item = server.post("/v1/responses", json.dumps({**asked, "tool_choice": choice}).encode()).json["output"][
+                -1
+            ]
+            assert (item["type"] == "message", item.get("name")) == (name is None, name)
+            assert item.get("arguments", '{"city":["a"]}') == '{"city":["a"]}'
+        del asked["model"]
+        for path in ("", "/compact"):
+            assert server.post(f"/v1/responses{path}", json.dumps(asked).encode()).status == 400
+        compacted = server.post("/v1/responses/compact", json.dumps({**asked, "model": "gpt-5"}).encode()).json
+        assert [item["type"] for item in compacted["output"]] == ["message", "compaction"]
 
 
 def test_scripts_are_played_where_nothing_is_recorded() -> None:
