@@ -62,7 +62,7 @@ CHECKS: dict[str, Check] = {
         by_model=True,
     ),
     "choice": Check(
-        "The tool choice is respected: none, required, or a named tool.",
+        "The tool choice is respected: none, required, a named tool, or one of several.",
         "requests with a tool choice",
         "Check whether the server passes tool_choice on to guided decoding, or ignores it.",
     ),

@@ -19,6 +19,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
+    ToolChoice,
     ToolDefinition,
     ToolResult,
     ToolResults,
@@ -36,6 +37,7 @@ from toolparity.normalizer.wires.registry import spec, wire_name
 
 from ..raw_client import Reply
 from .address import wire_members
+from .forms import FORMS
 from .probes import Probe
 
 #: Sends a body and returns the reply: the caller decides about addresses, retries and the budget.
@@ -108,7 +110,7 @@ def first_request(probe: Probe, wire: str, model: str, *, stream: bool) -> Reque
         model,
         [*messages, User([TextPart(script.ask)])],
         tools,
-        tool_choice=probe.choice,
+        tool_choice=_choice(probe, wire),
         parallel=script.parallel,
         provider=_vendor(wire, model),
         params=dict(wire_members(wire, stream=stream)),
@@ -127,9 +129,18 @@ def encode(request: Request, probe: Probe) -> Encoded:
 
 def unstatable(probe: Probe, wire: str) -> str:
     """Return which setting of a probe a wire lacks, or ""."""
+    if probe.allowed and (wire not in FORMS or FORMS[wire].allowed is None):
+        return "the wire has no tool choice with several allowed tools"
     stated = probe.script.request
     lacking = () if stated is None else sorted(stated.settings.keys() - PLACES.get(wire, {}).keys())
     return f"the wire has no setting for {' and '.join(lacking)}" if lacking else ""
+
+
+def _choice(probe: Probe, wire: str) -> ToolChoice | None:
+    form = FORMS.get(wire)
+    if not probe.allowed or form is None or form.allowed is None:
+        return probe.choice
+    return ToolChoice("raw", raw=form.allowed(probe.allowed))
 
 
 def _vendor(wire: str, model: str) -> str | None:

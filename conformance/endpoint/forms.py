@@ -5,7 +5,7 @@ Sources: the references and SDKs of the wires (`docs/pages/endpoints.md`), and f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 
@@ -15,6 +15,7 @@ class Form(NamedTuple):
     ``body``, ``event``: of a whole response, and of each event of a stream. ``calls``, ``end``: the stop reasons of
     responses with calls, and of those without. ``usage``: of the usage. ``error``: of a body that refuses a request.
     ``models``: the list of models. ``validated``: the owner refuses requests whose conversation is malformed.
+    ``allowed``: returns the tool choice that requires a call of one of several tools.
     """
 
     calls: tuple[str, ...]
@@ -25,6 +26,7 @@ class Form(NamedTuple):
     body: tuple[str, ...] = ()
     event: tuple[str, ...] = ()
     validated: bool = True
+    allowed: Callable[[Sequence[str]], Any] | None = None
 
 
 _CHAT_BODY = ("id", "object", "created", "model", "choices.*.message.role", "choices.*.message.content?")
@@ -41,6 +43,13 @@ FORMS: dict[str, Form] = {
         "data.*.id",
         (*_CHAT_BODY, "choices.*.finish_reason", "choices.*.message.tool_calls.*.type"),
         ("id", "object", "created", "model", "choices.*.index", "choices.*.delta"),
+        allowed=lambda names: {
+            "type": "allowed_tools",
+            "allowed_tools": {
+                "mode": "required",
+                "tools": [{"type": "function", "function": {"name": name}} for name in names],
+            },
+        },
     ),
     "openai.responses": Form(
         ("completed",),
@@ -50,6 +59,11 @@ FORMS: dict[str, Form] = {
         "data.*.id",
         _RESPONSE,
         ("type", "sequence_number", *(f"response.{name}" for name in _RESPONSE)),
+        allowed=lambda names: {
+            "type": "allowed_tools",
+            "mode": "required",
+            "tools": [{"type": "function", "name": name} for name in names],
+        },
     ),
     "anthropic.messages": Form(
         ("tool_use",),
@@ -66,6 +80,7 @@ FORMS: dict[str, Form] = {
         ("promptTokenCount", "candidatesTokenCount"),
         ("error.code", "error.message", "error.status"),
         "models.*.name",
+        allowed=lambda names: {"mode": "ANY", "allowedFunctionNames": [*names]},
     ),
     "google.interactions": Form(
         ("requires_action",),
@@ -73,6 +88,7 @@ FORMS: dict[str, Form] = {
         ("total_input_tokens", "total_output_tokens"),
         ("error.message", "error.code"),
         "models.*.name",
+        allowed=lambda names: {"allowed_tools": {"mode": "any", "tools": [*names]}},
     ),
     "bedrock.converse": Form(
         ("tool_use",), ("end_turn",), ("inputTokens", "outputTokens"), ("message",), "modelSummaries.*.modelId"

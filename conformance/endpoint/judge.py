@@ -315,6 +315,9 @@ def _choice(probe: Probe, first: Asked) -> str:
     mode, name = probe.choice.mode, probe.choice.name
     if mode == "none":
         return f"none was requested, the response has {shown}" if names else ""
+    if probe.allowed:
+        allowed = " or ".join(probe.allowed)
+        return "" if names and {*names} <= {*probe.allowed} else f"{allowed} was required, the response has {shown}"
     if mode == "named":
         return "" if names and set(names) == {name} else f"{name} was requested, the response has {shown}"
     return "" if names else f"{mode} was requested, the response has {shown}"

@@ -19,17 +19,24 @@ _CHOICES = {
     "choice-none": ToolChoice("none"),
     "choice-required": ToolChoice("required"),
     "choice-named": ToolChoice("named", "list_events"),
+    "choice-allowed": ToolChoice("required"),
     "similar-tools": ToolChoice("auto"),
 }
+#: Probe -> the tools of which its tool choice requires a call.
+_ALLOWED = {"choice-allowed": ("get_weather", "list_events")}
 #: The largest number of requests in one conversation: a model that makes many calls one after the other fails anyway.
 _MOST_REQUESTS = 12
 
 
 class Probe(Struct, frozen=True):
-    """One scenario to play. ``choice``: the tool choice, or None if the model decides."""
+    """One scenario to play. ``choice``: the tool choice, or None if the model decides.
+
+    ``allowed``: the tools that a required call may name; none means all.
+    """
 
     script: Script
     choice: ToolChoice | None = None
+    allowed: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -66,7 +73,7 @@ class Probe(Struct, frozen=True):
 @cache
 def default_probes() -> tuple[Probe, ...]:
     """Return the default probes, sorted by id."""
-    return tuple(Probe(script, _CHOICES.get(id)) for id, script in probe_scripts().items())
+    return tuple(Probe(script, _CHOICES.get(id), _ALLOWED.get(id, ())) for id, script in probe_scripts().items())
 
 
 def probes_of(scripts: Iterable[Script]) -> tuple[Probe, ...]:

@@ -218,6 +218,9 @@ DEFECTS: dict[str, Defect] = {
         "triggered", "no-call", lambda parts: [ScriptedCall("send_email", {"to": "a", "text": "4"})]
     ),
     "ignores the tool choice none": Defect("choice", "choice-none", request=_without(*_CHOICE)),
+    "ignores the allowed tools": Defect(
+        "choice", "choice-allowed", request=_without(*_CHOICE), wires=(CHAT, RESPONSES, GEMINI)
+    ),
     "ignores the tool choice required": Defect("choice", "choice-required", _without_calls),
     "ignores the ban of parallel calls": Defect(
         "parallel",

@@ -83,7 +83,7 @@ def test_the_result_as_json_has_counts_intervals_and_the_first_failure(tmp_path:
 def test_a_dry_run_sends_nothing_and_needs_no_server() -> None:
     result = _run("http://127.0.0.1:9/v1", "--dry-run", model=None)
     assert result.exit_code == 0, result.output
-    assert "at most 460" in result.output
+    assert "at most 470" in result.output
     assert "Nothing was sent" in result.output
 
 
