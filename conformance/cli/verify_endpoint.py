@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import os
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from toolparity.cassettes.cli import console, exits, scenario_option
 from toolparity.cassettes.cli.names import Named, must_fit, unknown
@@ -18,14 +21,19 @@ from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone,
 
 if TYPE_CHECKING:
     from ..endpoint.address import Endpoint
+    from ..endpoint.history import Run as PastRun
+    from ..endpoint.llm_comply import Compliance
     from ..endpoint.probes import Probe
-    from ..endpoint.report import CheckResult, Verification
+    from ..endpoint.rates import Difference
+    from ..endpoint.report import CheckResult, Reference, Verification
     from ..endpoint.run import Planned, Settings
 
 _WIRES = [wire.name for wire in specs() if wire.framing == "bytes"]
 #: Characters of a request for one token, for the estimate of --dry-run: the usual rule of thumb for English and JSON.
 _CHARACTERS_PER_TOKEN = 4
 _MOST_REASONS = 3
+#: The runs of a history that are shown.
+_MOST_RUNS = 8
 
 
 @click.command(name="verify-endpoint", epilog=exits.EPILOG)
@@ -89,8 +97,34 @@ _MOST_REASONS = 3
     callback=lambda ctx, param, value: _object(value),
     help="Members that are added to each request, such as '{\"temperature\": 0}'.",
 )
+@click.option(
+    "--against",
+    "reference_url",
+    metavar="URL",
+    help="A reference that gets the same requests in turn. A check fails if its rate is lower than there.",
+)
+@click.option("--against-model", "reference_model", metavar="MODEL", help="Its model.  [default: that of URL]")
+@click.option(
+    "--against-key-env", "reference_variable", metavar="VARIABLE", help="The environment variable with its key."
+)
+@click.option(
+    "--against-header", "reference_headers", multiple=True, metavar="'NAME: VALUE'", help="A header for it. Repeatable."
+)
+@click.option(
+    "--history",
+    type=OutputFile(stdout=False),
+    metavar="FILE",
+    help="Add the rates to FILE, and compare with its earlier runs that asked this endpoint and model the same.",
+)
+@click.option(
+    "--llm-comply",
+    "comply",
+    is_flag=True,
+    help="Also run the cases of the package llm-comply: Open Responses, and the specifications of other wires.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Write the result as JSON (- is stdout).")
+@click.option("--junit", type=OutputFile(), metavar="FILE", help="Write the result as JUnit XML (- is stdout).")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -110,8 +144,15 @@ def command(
     jobs: int,
     timeout: float,
     extra: dict[str, Any],
+    reference_url: str | None,
+    reference_model: str | None,
+    reference_variable: str | None,
+    reference_headers: tuple[str, ...],
+    history: Path | None,
+    comply: bool,
     dry_run: bool,
     json_file: Path | None,
+    junit: Path | None,
 ) -> None:
     """Check which tool calls of an endpoint come out right: of a provider, a vendor or a local server.
 
@@ -129,11 +170,19 @@ def command(
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --at-least 0.95 --at-least arguments=1
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --scenarios my-scenarios
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --dry-run
+      toolparity verify-endpoint https://v.example/v1 --wire openai.chat --model m --against https://o.example/v1
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.responses --history runs.jsonl --llm-comply
     """
-    from ..endpoint import address, run
+    from ..endpoint import address, llm_comply, run
+    from ..endpoint import history as runs
+    from ..endpoint import junit as xml
     from ..endpoint.preflight import only_model
 
     target = address.endpoint(url, wire)
+    if comply:
+        llm_comply.installed(wire)
+    if history is not None:
+        runs.read(history)  # before the requests, which may cost something
     sent = {**target.headers(_key(variable)), **_headers(headers)}
     required = _required(rates)
     probes = _probes(patterns)
@@ -151,6 +200,15 @@ def command(
         extra,
     )
     planned = run.plan(wire, probes, settings)
+    reference = None
+    if reference_url is not None:
+        other = address.endpoint(reference_url, wire)
+        headers_of_it = {**other.headers(_key(reference_variable)), **_headers(reference_headers)}
+        theirs = replace(settings, model=reference_model or settings.model, headers=headers_of_it)
+        possible = run.plan(wire, planned.probes, theirs)
+        left_out, requests = {**planned.left_out, **possible.left_out}, 2 * possible.requests
+        planned = replace(possible, left_out=left_out, requests=requests, characters=2 * possible.characters)
+        reference = other, theirs
     if not planned.probes:
         click.echo(f"nothing to verify: {wire} cannot represent any of these scenarios", err=True)
         ctx.exit(exits.NOTHING_RAN)
@@ -159,14 +217,19 @@ def command(
         return
     conversations = len(planned.probes) * repetitions
     with console.ProgressBar(conversations, "verifying") as progress:
-        result = run.run(target, planned, settings, progress.advance)
+        result = run.run(target, planned, settings, progress.advance, reference)
+    if comply:
+        result = replace(result, compliance=llm_comply.verify(target, settings.model, sent, timeout))
     judged = sum(check.judged for check in result.checks)
     incomplete = bool(result.stopped) and not allow_incomplete
-    code = exits.decide(ctx, exits.code(failed=bool(result.failed), faults=incomplete, ran=judged))
+    code = exits.decide(ctx, exits.code(failed=result.fails, faults=incomplete, ran=judged))
+    kept = runs.append(history, runs.run_of(result)) if history is not None else []
     if json_file is not None:
         put(json_file, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
-    if not is_stdout(json_file):
-        console.show(_sections(result))
+    if junit is not None:
+        put(junit, xml.render(result))
+    if not is_stdout(json_file) and not is_stdout(junit):
+        console.show([*_sections(result), *_history(kept)])
     ctx.exit(code)
 
 
@@ -265,6 +328,10 @@ def _sections(result: Verification) -> list[Section]:
         if len(reasons) > _MOST_REASONS:
             shown.append((StyledText(f"and {len(reasons) - _MOST_REASONS} more", "dim"), ""))
         sections.append(Lines(f"{check.check}: {check.title}", [*shown, (StyledText("what to do", "dim"), _do(check))]))
+    if result.reference is not None:
+        sections += _compared(result.reference)
+    if result.compliance is not None:
+        sections += _compliance(result.compliance)
     sections.append(_left_out(result.left_out))
     facts = [(StyledText("endpoint"), f"{result.url}, {result.wire}, {result.model}")]
     facts.append((StyledText("requests"), f"{result.requests:,}"))
@@ -278,6 +345,65 @@ def _sections(result: Verification) -> list[Section]:
         played = f"{result.unplayed:,} of {result.conversations:,} conversations"
         facts.append((StyledText("not judged", "warning"), ", ".join([played, *_unjudged(result)])))
     return [*sections, Lines("", facts)]
+
+
+def _compared(reference: Reference) -> list[Section]:
+    rows: list[list[Value]] = []
+    for one in reference.checks:
+        ours, theirs = one.pairs.rates
+        name = StyledText(f"{one.check} (fails)", "bad") if one.worse else one.check
+        rows.append([name, ours.judged, f"{ours.value:.1%}", f"{theirs.value:.1%}", _shown(one.difference)])
+    title = f"Against {reference.url}, {reference.model} ({reference.requests:,} requests)"
+    facts = [(StyledText("the reference stopped early", "warning"), reference.stopped)] if reference.stopped else []
+    return [Table(title, ["check", "pairs", "here", "reference", "difference"], rows), Lines("", facts)]
+
+
+def _shown(difference: Difference | None) -> StyledText:
+    """Return a difference with its interval. One whose interval excludes 0 is marked."""
+    if difference is None:
+        return StyledText("·", "dim")
+    interval = f"{difference.value:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})"
+    if difference.high < 0:
+        return StyledText(f"{interval} lower", "bad")
+    return StyledText(f"{interval} higher", "good") if difference.low > 0 else StyledText(interval)
+
+
+def _history(runs: Sequence[PastRun]) -> list[Section]:
+    """Return the last runs that asked the same: the rate of each check that is not 100 % in all of them."""
+    from ..endpoint.rates import difference
+
+    alike = [run for run in runs if run.asks_the_same(runs[-1])]
+    shown = [*zip([None, *alike], alike, strict=False)][-_MOST_RUNS:]
+    checks = list(dict.fromkeys(check for run in alike for check in run.checks))
+    rows: list[list[Value]] = []
+    for check in checks:
+        if all(run.checks[check].value == 1 for _, run in shown if check in run.checks):
+            continue
+        for before, run in ((before, run) for before, run in shown if check in run.checks):
+            earlier = None if before is None else before.checks.get(check)
+            since = None if earlier is None else difference(run.checks[check], earlier)
+            pairs = run.pairs.get(check)
+            differences = [_shown(since), _shown(None if pairs is None else pairs.difference())]
+            rows.append([check, run.date, f"{run.checks[check].value:.1%}", *differences])
+    columns = ["check", "date", "rate", "to the run before", "to the reference"]
+    perfect = ", ".join(check for check in checks if all(row[0] != check for row in rows))
+    facts = [(StyledText("runs"), f"{len(alike):,} that asked the same"), (StyledText("always 100 %"), perfect)]
+    return [Table("History", columns, rows, 2), Lines("" if rows else "History", facts)] if runs else []
+
+
+def _compliance(result: Compliance) -> list[Section]:
+    rows: list[list[Value]] = []
+    for case in result.cases:
+        verdict = "differs, as at the provider" if case.differs else case.status
+        tone: Tone = "bad" if case in result.failed else "good" if case.status == "passed" else "warning"
+        rows.append([case.id, case.name, StyledText(verdict, tone)])
+    notes = [(StyledText(case.id, "bad"), error) for case in result.failed for error in case.errors]
+    others = Counter(note for case in result.cases for note in (*case.differs, *case.warnings))
+    notes += [(StyledText(f"{count} x", "warning"), note) for note, count in others.items()]
+    counted = Counter("differs" if case.differs else case.status for case in result.cases)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
+    title = f"llm-comply {result.version}, {result.format}: {counts}"
+    return [Table(title, ["case", "what", "verdict"], rows, 2), Lines("What llm-comply says", notes)]
 
 
 def _unjudged(result: Verification) -> list[str]:

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from .checks import CHECKS
 from .judge import Observation
-from .rates import Rate
+from .llm_comply import Compliance
+from .rates import Difference, Pairs, Rate
 
 #: The checks whose observations show whether calls were made where they are needed.
 _TRIGGER = "triggered"
@@ -69,10 +70,38 @@ class Trigger(Struct, frozen=True):
     f1: float
 
 
+class Compared(Struct, frozen=True):
+    """A check at two endpoints that got the same requests. ``difference``: the rate minus that of the reference.
+
+    ``worse``: it is lower, also in view of the number of checks.
+    """
+
+    check: str
+    pairs: Pairs
+    difference: Difference
+    worse: bool
+
+
+class Reference(Struct, frozen=True):
+    """The endpoint to compare with. ``stopped``: why its run ended early."""
+
+    url: str
+    model: str
+    requests: int
+    checks: list[Compared]
+    stopped: str = ""
+
+    @property
+    def worse(self) -> list[Compared]:
+        """The checks whose rate is lower than that of the reference."""
+        return [one for one in self.checks if one.worse]
+
+
 class Verification(Struct, frozen=True):
     """A verification. ``left_out``: probe -> why its requests cannot be written. ``stopped``: why it ended early.
 
-    ``unplayed``: how many of the ``conversations`` it did not play to their end.
+    ``unplayed``: how many of the ``conversations`` it did not play to their end. ``compliance``: the verdicts of
+    llm-comply.
     """
 
     toolparity: str
@@ -90,11 +119,43 @@ class Verification(Struct, frozen=True):
     stopped: str = ""
     conversations: int = 0
     unplayed: int = 0
+    scenarios: list[str] = []
+    modes: list[str] = []
+    reference: Reference | None = None
+    compliance: Compliance | None = None
 
     @property
     def failed(self) -> list[CheckResult]:
         """The checks whose rate is too low."""
         return [result for result in self.checks if result.failed]
+
+    @property
+    def fails(self) -> bool:
+        """Whether a rate is too low, or lower than that of the reference, or a case of llm-comply fails."""
+        worse = self.reference is not None and self.reference.worse
+        return bool(self.failed or worse or (self.compliance is not None and self.compliance.failed))
+
+
+def compared(observed: Iterable[Observation], reference: Iterable[Observation]) -> list[Compared]:
+    """Compare two endpoints, in the order of `CHECKS`. Observations in one conversation are pairs in their order.
+
+    A request that only one endpoint got, since the other ended the conversation, has no pair.
+    """
+    ours, theirs = _by_conversation(observed), _by_conversation(reference)
+    counts = {check: [0, 0, 0, 0] for check in CHECKS}
+    for key, passed in ours.items():
+        for one, other in zip(passed, theirs.get(key, ()), strict=False):
+            counts[key[0]][2 * (not one) + (not other)] += 1
+    pairs = {check: Pairs(*count) for check, count in counts.items() if any(count)}
+    tests = len(pairs)
+    return [Compared(check, each, each.difference(), each.difference(tests).high < 0) for check, each in pairs.items()]
+
+
+def _by_conversation(observed: Iterable[Observation]) -> dict[tuple[str, str, str, int], list[bool]]:
+    groups: dict[tuple[str, str, str, int], list[bool]] = {}
+    for one in observed:
+        groups.setdefault((one.check, one.probe, one.mode, one.repetition), []).append(one.passed)
+    return groups
 
 
 def check_results(

@@ -22,7 +22,7 @@ from .judge import Observation, judge_conversation, judge_pair, judge_response
 from .preflight import check_reply, unreachable
 from .probes import Probe
 from .refusals import malformed, optional, refused, unlisted, unrefused
-from .report import Example, Verification, check_results, trigger
+from .report import Example, Reference, Verification, check_results, compared, trigger
 
 #: HTTP statuses of an overloaded server. The request is sent again, because they say nothing about tool calls.
 _OVERLOADED = (429, 503, 529)
@@ -88,19 +88,29 @@ def plan(wire: str, probes: Iterable[Probe], settings: Settings) -> Planned:
 
 
 def run(
-    target: Endpoint, planned: Planned, settings: Settings, advance: Callable[[int], None] = lambda done: None
+    target: Endpoint,
+    planned: Planned,
+    settings: Settings,
+    advance: Callable[[int], None] = lambda done: None,
+    reference: tuple[Endpoint, Settings] | None = None,
 ) -> Verification:
     """Run the probes and return the result. ``advance``: called with the number of finished conversations.
 
-    Raises EndpointFailed if the endpoint cannot be used at all.
+    ``reference``: an endpoint that gets the same requests, in turn with the first one. Raises EndpointFailed if one
+    cannot be used at all.
     """
     verifier = _Run(target, planned.probes, settings)
+    other = None if reference is None else _Run(reference[0], planned.probes, reference[1])
+    sides = [side for side in (verifier, other) if side is not None]
     try:
-        verifier.preflight()
-        verifier.single_requests()
-        verifier.conversations(advance)
+        for side in sides:
+            side.preflight()
+        for side in sides:
+            side.single_requests()
+        _conversations(sides, advance)
     finally:
-        verifier.close()
+        for side in sides:
+            side.close()
     needing = {probe.id for probe in planned.probes if probe.script.rounds[0].calls}
     observed = verifier.observed
     return Verification(
@@ -119,7 +129,31 @@ def run(
         stopped=verifier.stopped,
         conversations=verifier.conversations_planned,
         unplayed=verifier.conversations_planned - verifier.played,
+        scenarios=[probe.id for probe in planned.probes],
+        modes=["stream" if stream else "plain" for stream in settings.modes],
+        reference=None if other is None else other.as_reference(observed),
     )
+
+
+def _conversations(sides: Sequence[_Run], advance: Callable[[int], None]) -> None:
+    """Play every probe in every mode, as often as the settings say. The sides take turns to be the first."""
+    settings, probes = sides[0].settings, sides[0].probes
+    tasks = [(probe, number) for number in range(1, settings.repetitions + 1) for probe in probes]
+
+    def play(probe: Probe, number: int) -> None:
+        for side in sides if number % 2 else reversed(sides):
+            side.play(probe, number)
+
+    pool = ThreadPoolExecutor(settings.jobs, thread_name_prefix="verify-endpoint")
+    try:
+        waiting: set[Future[None]] = {pool.submit(play, probe, number) for probe, number in tasks}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            advance(len(done))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _opening(probe: Probe, wire: str, settings: Settings) -> dict[str, Any]:
@@ -131,8 +165,8 @@ class _Run:
 
     def __init__(self, target: Endpoint, probes: Sequence[Probe], settings: Settings) -> None:
         self._target = target
-        self._probes = probes
-        self._settings = settings
+        self.probes = probes
+        self.settings = settings
         self._lock = threading.Lock()
         self._local = threading.local()
         self._clients: list[RawClient] = []
@@ -146,21 +180,21 @@ class _Run:
 
     def preflight(self) -> None:
         """Send one request, so that a wrong address or key ends the run at once. Raises EndpointFailed."""
-        if not self._probes:
+        if not self.probes:
             return
-        body = _opening(self._probes[0], self._target.wire, self._settings)
+        body = _opening(self.probes[0], self._target.wire, self.settings)
         try:
             reply = self._attempt(json_codec.encode(body), stream=False)
         except (Unreachable, TimeoutError) as error:
             raise unreachable(self._target, error) from None
-        check_reply(reply, self._target, self._settings.model)
+        check_reply(reply, self._target, self.settings.model)
 
     def single_requests(self) -> None:
         """Send the malformed requests, those with an optional parameter, and the one for the list of models."""
-        if not self._probes:
+        if not self.probes:
             return
         wire = self._target.wire
-        body = _opening(self._probes[0], wire, self._settings)
+        body = _opening(self.probes[0], wire, self.settings)
         try:
             for check, requests, failure in (("refusal", malformed, unrefused), ("parameters", optional, refused)):
                 for what, data in requests(body, wire):
@@ -176,29 +210,21 @@ class _Run:
         except _BudgetSpent:
             self._stop()
 
-    def conversations(self, advance: Callable[[int], None]) -> None:
-        """Play every probe in every mode, as often as the settings say."""
-        tasks = [(probe, number) for number in range(1, self._settings.repetitions + 1) for probe in self._probes]
-        pool = ThreadPoolExecutor(self._settings.jobs, thread_name_prefix="verify-endpoint")
-        try:
-            waiting: set[Future[None]] = {pool.submit(self._play, probe, number) for probe, number in tasks}
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                advance(len(done))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    def as_reference(self, observed: Iterable[Observation]) -> Reference:
+        """Return the result of this side as the reference of another one. ``observed``: the other's observations."""
+        model, stopped = self.settings.model, self.stopped
+        return Reference(self._target.url, model, self.sent, compared(observed, self.observed), stopped)
 
     def close(self) -> None:
         """Close the connections."""
         for client in self._clients:
             client.close()
 
-    def _play(self, probe: Probe, repetition: int) -> None:
+    def play(self, probe: Probe, repetition: int) -> None:
+        """Play a probe in every mode."""
         firsts: dict[bool, Asked] = {}
         try:
-            for stream in self._settings.modes:
+            for stream in self.settings.modes:
                 talk = self._converse(probe, repetition, stream=stream)
                 firsts[stream] = talk[0]
                 with self._lock:
@@ -212,7 +238,7 @@ class _Run:
 
     def _converse(self, probe: Probe, repetition: int, *, stream: bool) -> list[Asked]:
         """Play one conversation and judge it. A conversation that the budget ends is not judged as a whole."""
-        settings, wire, mode = self._settings, self._target.wire, "stream" if stream else "plain"
+        settings, wire, mode = self.settings, self._target.wire, "stream" if stream else "plain"
         ids: set[str] = set()
         talk: list[Asked] = []
 
@@ -223,6 +249,8 @@ class _Run:
             converse(probe, wire, settings.model, send, stream=stream, extra=settings.extra), 1
         ):
             talk.append(asked)
+            if probe.allowed and 400 <= asked.reply.status < 500:
+                break  # many servers lack this form of tool choice, and say so
             for check, reason in judge_response(asked, ids, wire, stream=stream, limited=probe.limited):
                 self._observe_asked(Observation(check, probe.id, mode, repetition, number, reason), asked)
             ids |= {call.id for call in asked.calls}
@@ -237,7 +265,7 @@ class _Run:
             try:
                 reply = self._attempt(data, stream=stream, path=path)
             except TimeoutError:
-                return Reply(0, b"", f"no byte arrived for {self._settings.timeout:g} seconds")
+                return Reply(0, b"", f"no byte arrived for {self.settings.timeout:g} seconds")
             except Unreachable as error:
                 return Reply(0, b"", f"the server cannot be reached: {error.what}")
             if reply.status not in _OVERLOADED or attempt == _ATTEMPTS:
@@ -247,16 +275,16 @@ class _Run:
 
     def _attempt(self, data: bytes | None, *, stream: bool, path: str = "") -> Reply:
         with self._lock:
-            if self._settings.max_calls is not None and self.sent >= self._settings.max_calls:
+            if self.settings.max_calls is not None and self.sent >= self.settings.max_calls:
                 raise _BudgetSpent
             self.sent += 1
-        path = path or self._target.path(self._settings.model, stream=stream)
+        path = path or self._target.path(self.settings.model, stream=stream)
         return self._client().request("GET" if data is None else "POST", path, data, {})
 
     def _client(self) -> RawClient:
         client: RawClient | None = getattr(self._local, "client", None)
         if client is None:
-            client = RawClient(self._target.parts, self._settings.headers, timeout=self._settings.timeout)
+            client = RawClient(self._target.parts, self.settings.headers, timeout=self.settings.timeout)
             self._local.client = client
             with self._lock:
                 self._clients.append(client)
@@ -290,7 +318,7 @@ class _Run:
                 self.output_tokens += usage.output_tokens or 0
 
     def _stop(self) -> None:
-        self.stopped = f"the budget of {self._settings.max_calls} requests is spent"
+        self.stopped = f"the budget of {self.settings.max_calls} requests is spent"
 
 
 def _wait(reply: Reply, attempt: int) -> float:

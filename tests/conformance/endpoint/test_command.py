@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from click.testing import CliRunner, Result
 
 from tests.conformance.gateway.gateways import Message
 from toolparity.cli import main
+from toolparity.conformance.endpoint import history, llm_comply
+from toolparity.conformance.endpoint.rates import Pairs
 
 from .defects import DEFECTS, Defect, serving_with
 
@@ -78,6 +81,58 @@ def test_the_result_as_json_has_counts_intervals_and_the_first_failure(tmp_path:
     assert schema["example"]["request"]["messages"][-1]["content"] == "Set the bedroom to 19 degrees."
     assert written["trigger"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     assert written["input_tokens"] > 0
+
+
+def test_a_lower_rate_than_the_references_fails_and_the_history_keeps_both(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    options = ["--scenario", "three-calls", "--repetitions", "5", "--at-least", "0", "--history", str(file)]
+    file.write_text("not a run")
+    assert "is not a history" in _run(url, *options).output
+    file.write_text("")
+    assert "always 100 %  answered" in _run(url, *options).output
+    file.write_bytes(file.read_bytes() + b'{"date": "torn')  # by a writer that was killed
+    with serving_with(DEFECTS["drops the second call"]) as endpoint_of:
+        result = _run(endpoint_of("openai.chat").url, *options, "--against", url, "--against-key-env", "THE_KEY")
+    assert result.exit_code == 1, result.output
+    assert re.search(r"parallel \(fails\) +10 +0.0% +100.0% +-100.0% \(.* lower", result.output), result.output
+    assert _KEY not in file.read_text()
+    assert history.read(file)[1].pairs["parallel"] == Pairs(0, 0, 10, 0)
+
+
+def test_two_writers_of_one_history_lose_nothing(tmp_path: Path) -> None:
+    run = history.Run("now", "1", "http://a.example", "openai.chat", "m", [], [], {})
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: history.append(tmp_path / "runs.jsonl", run), range(80)))
+    assert history.read(tmp_path / "runs.jsonl") == [run] * 80
+
+
+_COMPLY = """import json, sys
+def main(given):
+    missing = "choices.0: 'logprobs' is a required property"
+    lists = [[], [missing], [missing, f"key {given[-2]}, {sys.argv}"]]
+    cases = [{"id": f"c{len(e)}", "name": "", "status": "failed" if e else "passed", "errors": e} for e in lists]
+    print(json.dumps({"results": cases}))
+"""
+
+
+def test_a_case_of_llm_comply_fails_unless_the_provider_fails_it(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--scenario", "one-call", "--repetitions", "1", "--llm-comply", "--junit", str(tmp_path / "junit.xml"))
+    with monkeypatch.context() as patched:
+        patched.setattr(llm_comply, "_PACKAGE", "absent-package")
+        assert "pip install absent-package" in _run(url, *options).output
+    for name, text in (("llm_comply/cli.py", _COMPLY), ("llm_comply-9.dist-info/METADATA", "Version: 9")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    result = _run(url, *options)
+    assert result.exit_code == 1, result.output
+    assert "llm-comply 9, openai-chat: 1 passed, 1 differs, 1 failed" in result.output
+    assert "c2  key --api-key=Bearer [redacted], ['-c']" in result.output
+    xml = (tmp_path / "junit.xml").read_text()
+    assert (_KEY in xml, xml.count("<failure"), xml.count("<skipped")) == (False, 1, xml.count("nothing to judge") + 1)
 
 
 def test_a_dry_run_sends_nothing_and_needs_no_server() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolparity.cassettes.surfaces import SURFACES
@@ -12,8 +13,9 @@ from toolparity.conformance.endpoint import run
 from toolparity.conformance.endpoint.address import endpoint
 from toolparity.conformance.endpoint.checks import CHECKS
 from toolparity.conformance.endpoint.errors import EndpointFailed
+from toolparity.conformance.endpoint.llm_comply import DEPARTURES
 from toolparity.conformance.endpoint.probes import Probe, default_probes
-from toolparity.conformance.endpoint.rates import Rate
+from toolparity.conformance.endpoint.rates import Pairs, Rate, difference
 from toolparity.conformance.endpoint.report import Verification
 
 from .defects import CONSEQUENCES, DEFECTS, WIRES, Defect, probe, serving_with
@@ -121,8 +123,18 @@ def test_the_interval_is_wilsons_and_that_of_no_observation_is_unknown() -> None
     assert (Rate(0, 0).value, Rate(0, 0).interval) == (None, (0.0, 1.0))
 
 
+def test_the_interval_of_a_difference_is_newcombes() -> None:
+    # M. W. Fagerland and others, Statistics in Medicine 33 (2014), table V; R. G. Newcombe 17 (1998), method 10
+    assert msgspec.structs.astuple(Pairs(1, 1, 7, 12).difference()) == pytest.approx((-0.286, -0.507, -0.026), abs=5e-4)
+    assert msgspec.structs.astuple(Pairs(14, 5, 0, 22).difference())[1:] == pytest.approx((0.0115, 0.2265), abs=5e-5)
+    unpaired = difference(Rate(56, 70), Rate(48, 80))
+    assert (unpaired.low, unpaired.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    assert Pairs(1, 1, 7, 12).difference(tests=2).high > 0  # what one of many shows by chance
+
+
 def test_the_page_lists_every_check_and_every_scenario() -> None:
     page = (_DOCS / "endpoints.md").read_text("utf-8")
     for id, check in CHECKS.items():
         assert f"| `{id}` | {check.title} | {'model' if check.by_model else 'server'} |" in page
+    assert [one for one in DEPARTURES if f"| {one.does} | {one.seen} |" not in page] == []
     assert [one.id for one in default_probes() if f"| `{one.id}` | {one.script.title}" not in page] == []
