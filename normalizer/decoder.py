@@ -154,6 +154,17 @@ class StreamDecoder:
                 return
         self._process(reader.feed(data), reader, out)
 
+    def event(self, data: bytes, *, respelled: bool = False) -> list[Event]:
+        """Decode one whole event that has no framing, such as a message of a WebSocket.
+
+        ``respelled``: the bytes were encoded here and can differ from those on the wire.
+        """
+        if self._finished:
+            raise DecoderFinished("event() after finish()")
+        out: list[Event] = []
+        self._process_object(Payload(data, None, respelled), out)
+        return out if self._emits else []
+
     def finish(self) -> Response:
         """Return the response. Incomplete content is reported as findings, never guessed.
 

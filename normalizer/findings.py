@@ -362,6 +362,27 @@ CODES: dict[str, Code] = {
         "The terminal event's output differs from the streamed items; the terminal one counts, no streamed item is lost.",
         "Compare both before executing calls.",
     ),
+    # sessions over WebSocket
+    "call-cancelled": Code(
+        "warning",
+        "The provider cancelled a call that was already given out, because the user interrupted the model.",
+        "Stop the call if it still runs, and send no result for it.",
+    ),
+    "response-interrupted": Code(
+        "info",
+        "The user or the program interrupted this response of a session.",
+        "Nothing; no call of it is executed. Stop the playback.",
+    ),
+    "event-unmatched": Code(
+        "warning",
+        "An event of a session belongs to a response that has ended, or to none.",
+        "Nothing; it was not decoded. Report it to the maintainer of the server or proxy.",
+    ),
+    "session-error": Code(
+        "warning",
+        "The server reported an error about a message of the client; the session continues.",
+        "Read the message; send what the server refused again, corrected.",
+    ),
     # policies
     "dropped-call": Code(
         "warning",

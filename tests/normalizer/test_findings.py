@@ -34,6 +34,7 @@ from tests.support.events import (
 )
 from toolparity import Finding, Response, normalize, select
 from toolparity.normalizer.findings import CODES
+from toolparity.normalizer.sessions import SESSIONS, Session
 from toolparity.normalizer.textmode import read_response, report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @dataclass
 class Case:
     """Traffic, and the options of the caller. ``streamed``: through StreamDecoder; ``policy``: what is selected of it;
-    ``text``: how its text is read for calls.
+    ``text``: how its text is read for calls. A wire that is a format of sessions has a list of messages as body.
     """
 
     wire: str
@@ -53,6 +54,11 @@ class Case:
     text: Callable[[Response], Response] | None = None
 
     def findings(self) -> list[Finding]:
+        if isinstance(self.body, list) and self.wire in SESSIONS and not self.streamed:
+            session = Session(self.wire)
+            for message in self.body:
+                session.received(message)
+            return session.findings
         response = self._decoded()
         response = response if self.text is None else self.text(response)
         selected = select(response, self.policy).findings if self.policy else ()
@@ -137,6 +143,13 @@ CASES: dict[str, Case] = {
     ),
     "event-missing": Case("anthropic.messages", anthropic_stream(tool_start(0, "a", "f")), True),
     "unknown-block": Case("anthropic.messages", anthropic_body({"type": "new_thing"}, stop="end_turn")),
+    "call-cancelled": Case("google.live", [{"toolCallCancellation": {"ids": ["a"]}}]),
+    "response-interrupted": Case(
+        "google.live",
+        [{"serverContent": {"modelTurn": {"parts": [{"text": "Hi"}]}}}, {"serverContent": {"interrupted": True}}],
+    ),
+    "event-unmatched": Case("openai.realtime", [{"type": "response.output_text.delta", "delta": "Hi"}]),
+    "session-error": Case("openai.realtime", [{"type": "error", **ERROR}]),
     "unknown-event": items({"type": "response.new_thing"}),
     "unknown-member": Case("openai.chat", chat_body(CALL) | {"new_thing": 1}),
     "wrong-type": Case("openai.chat", chat_body(CALL) | {"model": 5}),

@@ -159,7 +159,8 @@ def _without_data(builder: CallBuilder, extra: dict[str, Any]) -> Block:
         thought = {"thought": True} if extra.get("thought") else {}
         return Reasoning("", signature, extra={"member": "thoughtSignature", **thought})
     kind = next((name for name in extra if name not in ("thought", "thoughtSignature")), "")
-    builder.context.find_once("unknown-block", f"part {kind!r}")
+    if kind != "audio":
+        builder.context.find_once("unknown-block", f"part {kind!r}")
     return Opaque(kind, extra)
 
 

@@ -47,6 +47,7 @@ class Part(Camel):
     file_data: dict[str, Any] | None = None
     function_response: dict[str, Any] | None = None
     audio_transcription: dict[str, Any] | None = None
+    audio: dict[str, Any] | None = None  # sound of a session, with its size only
     # members beside the data
     part_metadata: Any = None
     media_resolution: Any = None

@@ -212,9 +212,10 @@ def _message(conversion: Conversion, item: s.MessageItem, blocks: list[Block]) -
         elif part.text is not None:
             blocks.append(Text(part.text, part.annotations or [], extra))
         else:
-            conversion.builder.context.find(
-                "unknown-block", f"content part {part.type!r}", conversion.builder.choice, len(blocks)
-            )
+            if part.audio is None:
+                conversion.builder.context.find(
+                    "unknown-block", f"content part {part.type!r}", conversion.builder.choice, len(blocks)
+                )
             blocks.append(Opaque(part.type or "", raw_object(part), shared))
 
 

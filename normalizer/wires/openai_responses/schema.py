@@ -29,13 +29,14 @@ class Item(Wire, tag_field="type", tag=""):
 
 
 class Part(Wire):
-    """A content part of a message: output_text or refusal."""
+    """A content part of a message: output_text or refusal, or output_audio of a session, with its size only."""
 
     type: str | None = None
     text: str | None = None
     refusal: str | None = None
     annotations: list[Any] | None = None
     logprobs: Any = None
+    audio: Any = None
 
 
 class MessageItem(Item, tag="message"):
@@ -348,6 +349,7 @@ class Body(Wire):
     access_programs: Any = None
     image: Any = None
     input_transformations: Any = None
+    session: Any = None
     tool_calls: Any = None
     total_tokens: Any = None
 

@@ -19,7 +19,7 @@ from cohere import v2 as cohere_v2
 from google.genai import interactions
 from google.genai import types as gemini_types
 from msgspec.structs import fields as struct_fields
-from openai.types import chat, responses
+from openai.types import chat, realtime, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
 from xai_sdk.proto import chat_pb2, sample_pb2
 
@@ -28,6 +28,7 @@ from tests.support.decoding import codes, decode_stream
 from tests.support.sdk_types import Model
 from toolparity import normalize
 from toolparity.normalizer.json_codec import text as json_text
+from toolparity.normalizer.sessions import Session
 from toolparity.normalizer.wires import stop_words
 from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_blocks
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
@@ -239,6 +240,20 @@ def stop_words_of_the_sdks() -> dict[str, set[str]]:
         "cohere": sdk_types.literals(cohere_types.ChatFinishReason) | sdk_types.literals(cohere_types.FinishReason),
         "gemini": {reason.value.removeprefix("BLOCKED_REASON_") for enum in enums for reason in enum},
     }
+
+
+def test_every_message_of_a_server_of_sessions_is_known() -> None:
+    kinds = [kind for model in sdk_types.models(realtime.RealtimeServerEvent) for kind in sdk_types.tags(model)]
+    messages = [("openai.realtime", {"type": kind, "response_id": "r"}) for kind in kinds]
+    messages += [("google.live", {name: {}}) for name in sdk_types.members(gemini_types.LiveServerMessage)]
+    inside = sdk_types.members(gemini_types.LiveServerContent)
+    messages += [("google.live", {"serverContent": {name: {}}}) for name in inside]
+    for name, message in messages:
+        session = Session(name)
+        session.received(message)
+        session.finish()
+        found = [finding.code for part in (session, *session.responses) for finding in part.findings]
+        assert "unknown-event" not in found, message
 
 
 def test_every_stop_word_is_named() -> None:

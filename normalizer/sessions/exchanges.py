@@ -1,0 +1,139 @@
+"""The responses of a session, which are decoded as they arrive, and their form as exchanges of the base wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from .. import json_codec
+from ..decoder import StreamDecoder
+from ..events import Event, StreamError
+from ..findings import Finding, finding
+from ..model import Response, ToolCall, Wire
+from ..policies import select
+from ..wires.error_response import error_of
+from .events import AudioOutput, CallsCancelled, InputTranscript, SessionEvent
+
+
+class SessionExchange(Struct):
+    """A response of a session in the form of its base wire.
+
+    ``request``: the body that would get this response over HTTP, with the history so far. ``events``: the data of each
+    event. ``findings``: what concerns the session and this response.
+    """
+
+    request: dict[str, Any]
+    events: list[bytes]
+    response: Response
+    findings: list[Finding]
+
+    @property
+    def body(self) -> bytes:
+        """The events as a stream of server-sent events."""
+        return b"".join(b"data: " + event.replace(b"\n", b"\ndata: ") + b"\n\n" for event in self.events)
+
+
+class _Running(Struct):
+    decoder: StreamDecoder
+    request: dict[str, Any]
+    events: list[bytes] = []
+    findings: list[Finding] = []
+
+
+class Responses:
+    """The responses of a session, of which several can run at a time, by key.
+
+    ``kept``: whether `exchanges` are made. ``events``: what `Session.received` returns next. ``open_calls``: the calls
+    of finished responses without a result, by id. ``answered``: the ids of results, which can precede the end.
+    """
+
+    def __init__(self, wire: Wire, provider: str | None, kept: bool) -> None:
+        self.wire = wire
+        self.kept = kept
+        self.respelled = False  # whether the current message was encoded here
+        self.events: list[SessionEvent] = []
+        self.finished: list[Response] = []
+        self.findings: list[Finding] = []
+        self.exchanges: list[SessionExchange] = []
+        self.open_calls: dict[str, ToolCall] = {}
+        self.cancelled: set[str] = set()
+        self.answered: set[Any] = set()
+        self.running: dict[str, _Running] = {}
+        self._provider = provider
+        self._ended: set[str] = set()
+
+    def emit(self, key: str | None, event: Event | Response | CallsCancelled | InputTranscript | AudioOutput) -> None:
+        """Add an event of a response, or of the session."""
+        self.events.append(SessionEvent(key, event))
+
+    def find(self, code: str, message: str, key: str | None = None) -> None:
+        """Add a finding about the session, and about the response ``key`` if it runs."""
+        found = finding(code, message)
+        self.findings.append(found)
+        if key is not None and key in self.running:
+            self.running[key].findings.append(found)
+
+    def begin(self, key: str, request: dict[str, Any]) -> None:
+        """Begin a response, unless it runs already. ``request``: what it answers, as a body of the base wire."""
+        if key in self.running:
+            return
+        declared = request if request.get("tools") else None
+        decoder = StreamDecoder(self.wire, provider=self._provider, request=declared)
+        self.running[key] = _Running(decoder, request)
+        self._ended.discard(key)
+
+    def only(self) -> str | None:
+        """Return the key of the response that runs, None if several run or none."""
+        return next(iter(self.running)) if len(self.running) == 1 else None
+
+    def feed(self, key: Any, event: dict[str, Any] | bytes, request: Callable[[], dict[str, Any]], what: str) -> None:
+        """Decode an event of a response, which begins it if it is missing. ``what``: the event, for a finding.
+
+        An event without a key belongs to the only response that runs. ``request``: see `begin`.
+        """
+        key = key if isinstance(key, str) else self.only()
+        if key is None or key in self._ended:
+            state = "none" if key is None else f"{key}, which has ended"
+            self.find("event-unmatched", f"{what} belongs to {state}")
+            return
+        if key not in self.running:
+            self.begin(key, request())
+        running = self.running[key]
+        data = event if isinstance(event, bytes) else json_codec.bytes_of(event)
+        if self.kept:
+            running.events.append(data)
+        self.events += [SessionEvent(key, each) for each in running.decoder.event(data, respelled=self.respelled)]
+
+    def end(self, key: str) -> SessionExchange | None:
+        """Finish a response, whether or not its last event came. Return None if it does not run."""
+        running = self.running.pop(key, None)
+        if running is None:
+            return None
+        self._ended.add(key)
+        response = running.decoder.finish()
+        self.finished.append(response)
+        self.open_calls |= {call.id: call for call in select(response).calls if call.id not in self.answered}
+        self.emit(key, response)
+        exchange = SessionExchange(running.request, running.events, response, running.findings)
+        if self.kept:
+            self.exchanges.append(exchange)
+        return exchange
+
+    def cancel(self, ids: list[str]) -> None:
+        """Report calls of finished responses as cancelled."""
+        self.emit(None, CallsCancelled(ids))
+        for id in ids:
+            call = self.open_calls.pop(id, None)
+            self.cancelled.add(id)
+            self.find("call-cancelled", f"{call.name if call else 'a call that is not open'} ({id}) was cancelled")
+            for exchange in self.exchanges:
+                if any(call.id == id for call in exchange.response.calls):
+                    exchange.findings.append(self.findings[-1])
+
+    def fail(self, raw: Any, what: str) -> None:
+        """Report an error that belongs to no response."""
+        error = error_of(raw)
+        self.find("session-error", f"{what}{error.type}: {error.message}"[:500])
+        self.emit(None, StreamError(error))
