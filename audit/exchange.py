@@ -39,8 +39,8 @@ CODES: dict[str, Code] = {
     ),
     "session-unread": Code(
         "error",
-        "The messages of a WebSocket session are not read or judged.",
-        "Nothing; no wire for them exists yet. The application can use the HTTP interface instead.",
+        "A WebSocket session is not judged: its format is not known, or none of its messages belongs to a response.",
+        "Nothing; the exchanges over HTTP are judged. See the page on sessions for the formats.",
     ),
     "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report the error with the exchange."),
 }
@@ -100,7 +100,7 @@ def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
     if wire == WEBSOCKET:
-        return _nothing(wire, "session-unread", "a WebSocket session is not judged")
+        return _nothing(wire, "session-unread", "no response of the WebSocket session can be read")
     if wire is None and exchange.calls:
         what = f"the response has {exchange.calls} calls, but its wire cannot be detected: pass it with --wire"
         return _nothing(wire, "calls-unread", what)
@@ -120,7 +120,7 @@ def decode(exchange: Exchange) -> DecodedExchange:
     is_traffic = exchange.request is not None or exchange.status is not None
     if response.error is not None and response.error.type == NO_ANSWER and not is_traffic:
         return _nothing(wire, "malformed-body", response.error.message)  # any JSON object, such as a line of a log
-    return DecodedExchange(wire, response, response.findings + _unread(exchange, response))
+    return DecodedExchange(wire, response, response.findings + exchange.notes + _unread(exchange, response))
 
 
 def _unread(exchange: Exchange, response: Response) -> tuple[Finding, ...]:

@@ -152,7 +152,7 @@ class Audit(Struct):
 
     @property
     def sessions(self) -> int:
-        """The number of WebSocket sessions, which are not judged."""
+        """The number of WebSocket sessions of unknown formats, which are not judged."""
         return self.unknown.get(WEBSOCKET, 0)
 
     @property

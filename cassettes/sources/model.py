@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-#: The wire of a WebSocket session that `toolparity proxy` recorded. Its messages are not read.
+from toolparity.normalizer.findings import Finding
+
+#: The wire of a recorded WebSocket session whose format is not known. Its messages are not read.
 WEBSOCKET = "websocket"
 
 
@@ -23,7 +25,7 @@ class Exchange(Struct, kw_only=True):
     The response is ``body`` or, on xai.grpc, ``frames`` (serialized messages). If a call failed after some frames,
     ``body`` is its final status. ``provenance``: what the file says about its origin. ``calls``: how many calls its
     response has at least, by an independent count; None if they were not counted. ``steps``: how the exchange was found
-    in the file, from outside to inside.
+    in the file, from outside to inside. ``notes``: findings about it that the rest of its session shows.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Exchange(Struct, kw_only=True):
     provenance: dict[str, Any] | None = None
     calls: int | None = None
     steps: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     @property
     def location(self) -> str:

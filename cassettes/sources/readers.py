@@ -25,6 +25,7 @@ from . import (
     recorders,
     recordings,
     request_response_rows,
+    sessions,
     tables,
     text_logs,
     traffic_marks,
@@ -93,12 +94,24 @@ def file_items(part: FilePart, file: Opened, wire: str | None) -> Iterator[ReadI
 
 
 def _yaml(file: Opened, wire: str | None) -> Iterator[ReadItem]:
+    items = member_lists.yaml_items(file.stream, _KEYS)
+    yield from _interactions(file.path, items, hint="expected a cassette of vcrpy or VCR")
+
+
+def _interactions(path: str, items: Iterator[tuple[str, int | None, Any]], hint: str = "") -> Iterator[ReadItem]:
+    """Yield each interaction, and the responses of the session whose messages are among them."""
     number = 0
-    for key, line, item in member_lists.yaml_items(file.stream, _KEYS):
+    messages: list[sessions.Message] = []
+    for key, line, item in items:
+        if sessions.is_message(item):
+            messages.append((item["direction"], item["data"]))
+            continue
         number += 1
-        yield _interaction(file.path, number, line, key, item)
-    if not number:
-        raise UnreadableSource("no traffic: no interactions in the file", hint="expected a cassette of vcrpy or VCR")
+        yield _interaction(path, number, line, key, item)
+    if messages:
+        yield from sessions.exchanges(path, None, messages, first=number + 1)
+    elif not number:
+        raise UnreadableSource("no traffic: no interactions in the file", hint=hint)
 
 
 def _json(file: Opened, wire: str | None) -> Iterator[ReadItem]:
@@ -107,12 +120,7 @@ def _json(file: Opened, wire: str | None) -> Iterator[ReadItem]:
     if items is None:
         yield from _documents(file.path, data, wire)
         return
-    number = 0
-    for key, item in items:
-        number += 1
-        yield _interaction(file.path, number, None, key, item)
-    if not number:
-        raise UnreadableSource("no traffic: no interactions in the file")
+    yield from _interactions(file.path, ((key, None, item) for key, item in items))
 
 
 def _body(file: Opened, wire: str | None) -> Iterator[ReadItem]:

@@ -4,7 +4,7 @@
 
 ``body`` is JSON or text (with ``body_encoding`` "base64" if binary); ``frames`` are base64 messages (xai.grpc). A line
 can also be a request with its response (`pairs`), a single response body, or a WebSocket session that
-`toolparity proxy` recorded, which is not read.
+`toolparity proxy` recorded (`sessions`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolparity.normalizer.wires.registry import specs
 from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 
 from ..errors import UnreadableSource
-from . import logs, recorders, request_response_rows, wrapping
+from . import logs, recorders, request_response_rows, sessions, wrapping
 from .bodies import from_base64
 from .call_count import calls_in
 from .entries import by, problem_of, skipped
@@ -145,6 +145,9 @@ def documents(
         yield made
         return
     item = _object(data)
+    if item.get("wire") == WEBSOCKET:
+        yield from sessions.of_row(source, line, item)
+        return
     whole = body_wire(item) is not None
     format = format or (None if whole else logs.format_of(item))
     if format is not None:
@@ -228,13 +231,13 @@ def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None
         frames = [from_base64(frame) for frame in row.frames]
         # the status of a failed call
         body = None if row.body is None else row.body.encode("utf-8", "surrogatepass")
-    elif row.body is None and row.wire != WEBSOCKET:
+    elif row.body is None:
         raise UnreadableSource("not a recording: neither body nor frames, nor request and response")
     elif row.body_encoding == "base64":
         body = from_base64(row.body)
     elif row.body_encoding:
         raise UnreadableSource(f"unknown body_encoding: {row.body_encoding!r}", hint="use base64, or omit it")
-    elif row.body is not None:
+    else:
         body = row.body.encode("utf-8", "surrogatepass")
     provenance = {"fidelity": row.fidelity, "authenticity": row.authenticity, "source": row.source}
     stream = row.stream

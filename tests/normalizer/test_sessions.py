@@ -14,7 +14,9 @@ import pytest
 import yaml
 
 from toolparity import Response, select
-from toolparity.normalizer.sessions import CallsCancelled, Session
+from toolparity.cassettes.sources import Exchange, read
+from toolparity.cassettes.sources.decoding import response_of
+from toolparity.normalizer.sessions import SESSIONS, CallsCancelled, Session
 from toolparity.normalizer.sessions.table import format_of
 
 
@@ -61,6 +63,10 @@ def _session(name: str, messages: list[Any], seed: int | None = None) -> Session
     return session
 
 
+def _summary(response: Response) -> Any:
+    return response.id, response.text, [(call.id, call.arguments) for call in response.calls], response.usage
+
+
 @pytest.mark.recorded
 def test_recorded_sessions_lose_no_call_in_any_pieces(recordings: Path) -> None:
     for path in sorted(recordings.parent.glob(f"{recordings.name}*/realtime/*.yaml")):
@@ -74,6 +80,8 @@ def test_recorded_sessions_lose_no_call_in_any_pieces(recordings: Path) -> None:
         codes = {finding.code for each in (session, *session.responses) for finding in each.findings}
         assert (codes <= {"index-reused"}, all(each.complete for each in session.responses)) == (True, True), path.name
         assert _session(name, messages, 1).responses == session.responses, path.name
+        exchanges = [response_of(each, SESSIONS[name].wire) for each in read(path) if isinstance(each, Exchange)]
+        assert list(map(_summary, exchanges)) == list(map(_summary, session.responses)), path.name
 
 
 def test_nothing_interrupted_runs_beside_a_response_that_loses_no_call() -> None:
