@@ -214,7 +214,7 @@ class _Connection(H11Protocol):
 
 
 def _web(app: App, certificate: Certificate | None) -> uvicorn.Server:
-    """Return a uvicorn server without logging, lifespan and WebSocket.
+    """Return a uvicorn server without logging and lifespan.
 
     Outside the main thread it installs no signal handlers.
     """
@@ -222,7 +222,7 @@ def _web(app: App, certificate: Certificate | None) -> uvicorn.Server:
         uvicorn.Config(
             app,
             lifespan="off",
-            ws="none",
+            ws="websockets-sansio",
             http=_Connection,
             log_config=None,
             access_log=False,

@@ -8,7 +8,8 @@
 The headers ``x-toolparity-scenario`` and ``x-toolparity-fault`` do the same (`instructions`). Every response has
 ``x-toolparity-origin`` (live, emulated, imported) and ``x-toolparity-cassette`` (its cassette). ``GET …/models`` lists
 the models of the recorded requests; no provider sent that list, so its origin is emulated. ``GET /`` is a page. Pages
-served by this machine may read the responses (CORS), and so may those of the origins that the caller allows.
+served by this machine may read the responses (CORS), and so may those of the origins that the caller allows. `sessions`
+adds the addresses of WebSockets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from .. import emulation_marker
-from . import auxiliary, instructions, models, page
+from . import auxiliary, instructions, models, page, sessions
 from .addresses import addresses
 from .breaking import BreaksTransfers
 from .exchange import Responder
@@ -64,6 +65,7 @@ def application(
     for at in lists:
         routes.append(Route(at.path, models.endpoint(index, at), methods=["GET"]))
         routes.append(Route(at.path + "/{model:path}", models.endpoint(index, at), methods=["GET"]))
+    over_http = [route.path for route in routes]
     shared = Middleware(
         CORSMiddleware,
         allow_origins=list(origins),
@@ -73,8 +75,8 @@ def application(
         expose_headers=[emulation_marker.HEADER, PLACE_HEADER],
     )
     return Starlette(
-        routes=routes,
-        exception_handlers={HTTPException: unknown_address(index.surfaces, [route.path for route in routes])},
+        routes=[*routes, *sessions.routes(index, journal, delay)],
+        exception_handlers={HTTPException: unknown_address(index.surfaces, over_http)},
         middleware=[
             shared,
             Middleware(instructions.ReadsInstructions, fault=fault),

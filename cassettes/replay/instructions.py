@@ -61,7 +61,7 @@ class ReadsInstructions:
         self._fault = fault
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             prefixes, path = _split(scope["raw_path"].decode("latin-1"))
             headers = Headers(scope=scope)
             found = instructions(
