@@ -149,7 +149,7 @@ def _summarize(observer: Observer, record: Path | None) -> None:
     click.echo(f"exchanges: {observer.exchanges:,}", err=True)
     if observer.sessions:
         messages = f"{observer.messages:,} messages"
-        click.echo(f"WebSocket sessions, which are not judged: {observer.sessions:,} with {messages}", err=True)
+        click.echo(f"WebSocket sessions among them: {observer.sessions:,} with {messages}", err=True)
     if record is not None:
         results = ", ".join(f"{result}: {count:,}" for result, count in sorted(observer.recorded.items()))
         click.echo(f"{record}: {results or 'nothing to record'}", err=True)

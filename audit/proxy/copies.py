@@ -93,8 +93,7 @@ class Copying:
     """The copy of one exchange in progress.
 
     ``limit``: the most bytes of its bodies. ``done``: called once, at the end, with the copy and the bytes that it
-    holds of the budget, which the callee releases. ``sessions``: whether the bytes of a WebSocket session are copied;
-    its messages are counted in any case.
+    holds of the budget, which the callee releases.
     """
 
     def __init__(
@@ -103,7 +102,6 @@ class Copying:
         limit: int,
         budget: MemoryBudget,
         done: Callable[[ExchangeCopy, int], None],
-        sessions: bool = False,
     ) -> None:
         self._copy = copy
         self._limit = limit
@@ -112,7 +110,7 @@ class Copying:
         self._request: list[bytes] = []
         self._size = 0
         self._over = False
-        self._keeps_session = sessions
+        self._keeps_session = True
         self._session = SessionCopy()
         self._messages: dict[Direction, MessageCount] = {"sent": MessageCount(), "received": MessageCount()}
 

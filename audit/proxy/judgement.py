@@ -18,8 +18,8 @@ from .copies import Ending, ExchangeCopy, Skipped
 from .headers import value_of
 
 #: Why an exchange is not judged. "queue-full": the judge is too slow. "worker-lost": the judge died or took too long.
-#: "no-answer": there was no response. "unknown-wire": not an exchange of a supported wire. "websocket": a session that
-#: no wire reads. "fault": the judge failed.
+#: "no-answer": there was no response. "unknown-wire": not an exchange of a supported wire. "websocket": a session of
+#: an unknown format. "fault": the judge failed.
 Unjudged = Skipped | Literal["queue-full", "worker-lost", "no-answer", "unknown-wire", "websocket", "fault"]
 
 

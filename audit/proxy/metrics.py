@@ -99,7 +99,7 @@ class Metrics:
 _COUNTERS = {
     "exchanges_total": "Exchanges that ended.",
     "unjudged_total": "Exchanges that were not judged, by reason.",
-    "websocket_messages_total": "Messages of WebSocket sessions, which are not judged.",
+    "websocket_messages_total": "Messages of WebSocket sessions.",
     "findings_total": "Findings.",
     "calls_total": "Client calls in responses.",
     "tokens_total": "Tokens that the provider reported.",

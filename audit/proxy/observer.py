@@ -81,7 +81,7 @@ class Observer:
             self.exchanges += 1
             number = self.exchanges
         copy = ExchangeCopy(number, time.time(), method, url, headers)
-        return Copying(copy, self._limits.exchange, self.budget, self._done, sessions=self.recorder is not None)
+        return Copying(copy, self._limits.exchange, self.budget, self._done)
 
     def close(self) -> None:
         """Judge what is waiting, within the time limit, and stop the workers. A second call does nothing."""
@@ -108,7 +108,6 @@ class Observer:
         held = _Held(copy, size, self.budget, users=1 if self.recorder is None else 2)
         reason: Unjudged | None = "no-answer" if copy.status is None else copy.skipped
         if copy.session is not None:
-            reason = "websocket"
             with self._lock:
                 self.sessions += 1
                 self.messages += copy.session.sent + copy.session.received

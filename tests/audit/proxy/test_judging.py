@@ -6,10 +6,12 @@ import gzip
 import json
 from typing import Any
 
+from websockets.frames import Frame, Opcode
+
 from tests.support.traffic import CHAT_URL, chat_body, chat_stream
 from toolparity import normalize, read_request
 from toolparity.audit.proxy.conversations import LiveConversations
-from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.copies import Direction, ExchangeCopy, SessionCopy
 from toolparity.audit.proxy.judge import Judge
 from toolparity.audit.proxy.judgement import Judgement, JudgeOptions
 from toolparity.audit.proxy.lines import TextLines
@@ -132,3 +134,22 @@ def test_a_compressed_response_and_a_broken_stream_are_judged_and_other_endpoint
     assert (judgement.stream, "stream-incomplete" in {finding.code for finding in judgement.findings}) == (True, True)
     models = {"method": "GET", "url": "http://localhost/v1/models", "chunks": [b'{"data": []}']}
     assert Traffic().exchange([], **models).unjudged == "unknown-wire"
+
+
+def test_a_session_over_websocket_is_one_conversation() -> None:
+    text = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]}
+    messages: list[tuple[Direction, Any]] = [("sent", {"type": "conversation.item.create", "item": text})]
+    answer = {"id": "m", "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+    call = {"type": "function_call", "name": "look", "arguments": "{}"}
+    first, last = (call | {"id": id, "call_id": f"call_ry6l7L3PZ99lpf3{id}"} for id in "ab")
+    for item, status in ((first, "completed"), (answer, "completed"), (last, "cancelled")):
+        body = {"object": "realtime.response", "id": f"r_{item['id']}", "status": status, "output": [item]}
+        messages.append(("received", {"type": "response.created", "response": body | {"output": []}}))
+        messages.append(("received", {"type": "response.done", "response": body}))
+    frames = [(side, Frame(Opcode.TEXT, json.dumps(m).encode()).serialize(mask=side == "sent")) for side, m in messages]
+    copy = ExchangeCopy(1, 0.0, "GET", "ws://localhost/v1/realtime", [], b"", 101, ending="complete")
+    copy.session = SessionCopy(1, 6, [(side, bytearray(frame)) for side, frame in frames])
+    judgement = Judge(JudgeOptions())(copy)
+    assert [call.id[-1] for call in judgement.calls] == ["a", "b"]
+    found = {(each.code, each.exchange) for each in judgement.findings}
+    assert found == {("dropped-in-fact", 1), ("rejected-call", None)}
