@@ -191,6 +191,8 @@ def _accusations(audit: Audit) -> Lines:
         (StyledText(f.code, _TONES[f.severity]), f"{f.message}. Response {f.response_place}, request {f.request_place}")
         for f in shown
     ]
+    if any(f.code == "dropped-in-fact" for f in shown):
+        entries.append((StyledText(""), "With --fail-on dropped-in-fact, the exit code is 1."))
     return Lines("What happened, and where", entries)
 
 

@@ -77,8 +77,6 @@ def show(
         options.put(page, render_page(as_json(audit, policy, limit)))
     for name in hits:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
-    if not fail_on and (lost := audit.found("dropped-in-fact")):
-        click.echo(f"lost calls: {lost:,}; with --fail-on dropped-in-fact, the exit code is 1", err=True)
     if not audit.audited:
         click.echo(
             "nothing was audited: the input has no exchange of a known wire "

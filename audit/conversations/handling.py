@@ -305,8 +305,9 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
 
 
 def _judge_empty(judged: Judged, link: Link, calls: list[_Call]) -> None:
-    """Report a round of several calls whose results are all empty."""
-    if len(calls) > 1 and all(call.results and all(map(is_empty, call.results)) for call in calls):
+    """Report a round of several calls whose results are all empty, unless the log omits the texts of messages, too."""
+    written = any(message.size for message in link.child.record.messages or () if message.role == "user")
+    if written and len(calls) > 1 and all(call.results and all(map(is_empty, call.results)) for call in calls):
         message = f"the results of all {len(calls)} calls are empty"
         first = calls[0]
         judged.accuse(None, finding("results-empty", message, link, call=first.made, evidence=first.results[0].call_id))
