@@ -114,7 +114,9 @@ def _open(path: str) -> BufferedReader:
 def _readable_errors() -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if error.filename == "":
+            raise UnreadableSource("an empty path: is a variable not set?") from None
         raise UnreadableSource("the file does not exist") from None
     except DAMAGED as error:
         raise UnreadableSource(f"damaged or truncated compressed data: {error}", hint="compress it again") from None
