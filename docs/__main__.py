@@ -21,6 +21,7 @@ NAMES = (
     "findings",
     "flows",
     "gateways",
+    "needs",
     "peers",
     "schemas",
     "serve",

@@ -18,13 +18,15 @@ from toolparity.reports.kill_matrix import surviving_mutants, unneeded_laws
 from toolparity.reports.results import Report
 
 from ..cases.scenarios import scenarios as known_scenarios
+from ..clients.table import coding_agent
 from ..known_bad import known_bad
 from ..runner import baseline, fail_on, suite
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
-from . import gateway_options, rendering
+from . import gateway_options, needs, rendering
 
 if TYPE_CHECKING:
+    from ..clients.table import CodingAgent
     from .gateway_run import Settings
 
 _WIRES = list(dict.fromkeys(surface.wire for surface in SURFACES.values()))
@@ -147,6 +149,7 @@ def command(
       toolparity check my.module:Subject --scenario 'parallel-*' --wire openai.chat
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --gateway http://127.0.0.1:4000 --client openai.chat --upstream anthropic.messages
+      toolparity check --gateway http://127.0.0.1:4000 --as claude-code
       toolparity check my.module:Subject --fail-on error,fail
       toolparity check my.module:Subject --scenarios my-scenarios
       toolparity check --kill --resume kill.jsonl
@@ -154,7 +157,11 @@ def command(
     settings = gateway_options.settings(gateway, filters_and_formats)
     filters = {name: filters_and_formats.pop(name) for name in CaseFilter.__struct_fields__}
     case_filter = CaseFilter(**filters)
-    must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
+    agent = coding_agent(settings.agent) if settings is not None and settings.agent else None
+    if agent is None:
+        must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
+    else:
+        must_fit("need", case_filter.scenarios, agent.needs, "--scenario")
     chosen = {
         "SUBJECT": subjects,
         "--baseline": file,
@@ -169,7 +176,7 @@ def command(
     _refuse_contradictions({option for option, value in chosen.items() if value})
     must_fit("subject", [name.partition("==")[0] for name in subjects if ":" not in name], known_names(), "SUBJECT")
     outputs, others = rendering.outputs(filters_and_formats), rendering.others(old, earlier)
-    if not any(case_filter.cases()):
+    if agent is None and not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
     if kills:
@@ -193,7 +200,7 @@ def command(
     else:
         code = _code(run, failing, regressed=rendering.regressed(report))
     exits.decide(ctx, code)
-    _print_and_write(report, outputs)
+    _print_and_write(report, outputs, agent)
     if not update_baseline and (hits := [f"{run.count(name):,} {name}" for name in failing if run.count(name)]):
         click.echo(f"the run fails on: {', '.join(hits)}", err=True)
     if code == exits.NOTHING_RAN:
@@ -232,10 +239,13 @@ def _update(run: results.Run, file: Path | None) -> None:
         click.echo(f"written: {path}", err=True)
 
 
-def _print_and_write(report: Report, outputs: dict[str, Path]) -> None:
-    """Print first: the report is shown even if a file cannot be written."""
+def _print_and_write(report: Report, outputs: dict[str, Path], agent: CodingAgent | None = None) -> None:
+    """Print first: the report is shown even if a file cannot be written. ``agent``: the run is about its needs."""
     if not rendering.writes_stdout(outputs):
-        rendering.show(report)
+        if agent is None:
+            rendering.show(report)
+        else:
+            needs.show(report.run, agent)
     rendering.write(report, outputs)
 
 

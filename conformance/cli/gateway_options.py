@@ -11,6 +11,7 @@ from toolparity.cassettes.cli.names import must_fit
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.wires.registry import specs
 
+from ..clients import AGENTS
 from ..gateway import PORT
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ _OPTIONS = (
         multiple=True,
         metavar="WIRE,…",
         help="Wires that the gateway offers to its clients.  [default: openai.chat]",
+    ),
+    click.option(
+        "--as",
+        "agent",
+        type=click.Choice(list(AGENTS)),
+        help="Judge what this coding agent needs. It sets --client and --upstream, and --scenario selects needs.",
     ),
     click.option(
         "--upstream",
@@ -75,10 +82,13 @@ def settings(gateway: str | None, given: dict[str, Any]) -> Settings | None:
     """
     clients, upstreams = _names(given.pop("clients")), _names(given.pop("upstreams"))
     models, headers, port = _pairs(given.pop("models"), "="), _pairs(given.pop("headers"), ":"), given.pop("port")
+    agent = given.pop("agent") or ""
     if gateway is None:
-        if clients or upstreams or models or headers or port:
-            raise click.UsageError("--client, --upstream, --model, --header and --listen need --gateway")
+        if clients or upstreams or models or headers or port or agent:
+            raise click.UsageError("--as, --client, --upstream, --model, --header and --listen need --gateway")
         return None
+    if agent and (clients or upstreams):
+        raise click.UsageError("--as sets --client and --upstream: omit them")
     must_fit("wire", clients, [wire.name for wire in specs() if wire.framing == "bytes"], "--client")
     must_fit("surface", [*upstreams, *models], SURFACES, "--upstream")
     from .gateway_run import known_settings, settings_at_url  # servers and clients, which no other run needs
@@ -88,8 +98,8 @@ def settings(gateway: str | None, given: dict[str, Any]) -> Settings | None:
             raise click.UsageError(f"--gateway {gateway}: write http:// or https:// before the host")
         if models or headers or port:
             raise click.UsageError("--model, --header and --listen are for a gateway at a URL, and not for a known one")
-        return known_settings(gateway, clients, upstreams)
-    return settings_at_url(gateway, clients, upstreams, models, headers, port or PORT)
+        return known_settings(gateway, clients, upstreams, agent)
+    return settings_at_url(gateway, clients, upstreams, models, headers, port or PORT, agent)
 
 
 def _names(listed: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.cassettes.workers import cores
 from toolparity.reports import results
 
+from ..clients.play import run as run_agent
+from ..clients.table import coding_agent
 from ..gateway import PORT
 from ..gateway.client import Address, address
 from ..gateway.conversation import Route
@@ -24,7 +26,7 @@ from ..gateway.known import ALIASES, KNOWN, known_gateway, process
 from ..gateway.known.form import KnownGateway
 from ..gateway.run import JOBS, Gateway
 from ..gateway.run import run as run_gateway
-from ..gateway.upstream import running
+from ..gateway.upstream import Upstream, running
 from ..runner.judge import CaseFilter
 
 #: The environment variable with the key that the gateway requires of its clients.
@@ -34,7 +36,8 @@ KEY = "TOOLPARITY_GATEWAY_KEY"
 class Settings(Struct, frozen=True):
     """What the options select: a known gateway, or the address of another one. Empty names select everything.
 
-    ``called``: the options, quoted for a shell, without credentials.
+    ``called``: the options, quoted for a shell, without credentials. ``agent``: the coding agent whose needs are
+    judged, or "".
     """
 
     known: KnownGateway | None
@@ -45,6 +48,7 @@ class Settings(Struct, frozen=True):
     headers: dict[str, str]
     port: int
     called: str
+    agent: str = ""
 
     @property
     def name(self) -> str:
@@ -55,7 +59,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        return tuple(f"{self.name} as {client}" for client in self.clients)
+        return tuple(f"{self.name} as {client}" for client in ([self.agent] if self.agent else self.clients))
 
 
 def settings_at_url(
@@ -65,6 +69,7 @@ def settings_at_url(
     models: dict[str, str],
     headers: dict[str, str],
     port: int,
+    agent: str = "",
 ) -> Settings:
     """Return the settings for a gateway at a URL. Raises click.UsageError for an invalid URL."""
     if key := os.environ.get(KEY):
@@ -73,21 +78,27 @@ def settings_at_url(
         target = address(url)
     except GatewayFailed as error:
         raise click.UsageError(str(error)) from None
-    chosen = upstreams or tuple(models) or ("openai.chat",)
-    called = f"--gateway {quote(target.url)} --upstream {quote(','.join(chosen))}"
+    surface = coding_agent(agent).surface if agent else "openai.chat"
+    chosen = (surface,) if agent else upstreams or tuple(models) or (surface,)
+    called = f"--gateway {quote(target.url)}" + (f" --upstream {quote(','.join(chosen))}" if not agent else "")
     called += "".join(f" --model {quote(f'{surface}={name}')}" for surface, name in models.items())
     called += f" --listen {port}" if port != PORT else ""
-    return Settings(None, target, clients or ("openai.chat",), chosen, models, headers, port, called)
+    clients = (SURFACES[surface].wire,) if agent else clients or ("openai.chat",)
+    return Settings(None, target, clients, chosen, models, headers, port, called, agent)
 
 
-def known_settings(name: str, clients: tuple[str, ...], upstreams: tuple[str, ...]) -> Settings:
+def known_settings(name: str, clients: tuple[str, ...], upstreams: tuple[str, ...], agent: str = "") -> Settings:
     """Return the settings for a gateway of `KNOWN`. Raises click.UsageError for another name."""
     must_fit("gateway", [name], [*KNOWN, *ALIASES], "--gateway")
     known = known_gateway(name)
     offered = tuple(known.routes(""))
     must_fit("client wire of this gateway", clients, offered, "--client")
     called = f"--gateway {known.name}" + (f" --upstream {quote(','.join(upstreams))}" if upstreams else "")
-    return Settings(known, None, clients or offered, upstreams, {}, {}, 0, called)
+    if agent:
+        table = coding_agent(agent)
+        known = known.with_model(SURFACES[table.surface].model, table.model)
+        clients, upstreams = (table.wire,), (table.surface,)
+    return Settings(known, None, clients or offered, upstreams, {}, {}, 0, called, agent)
 
 
 def run(settings: Settings, case_filter: CaseFilter, *, jobs: int, **run_options: Any) -> results.Run:
@@ -104,7 +115,8 @@ def _run_at_url(settings: Settings, case_filter: CaseFilter, jobs: int, run_opti
     assert settings.target is not None
     routes = []
     for name in settings.upstreams:
-        model, other = SURFACES[name].model, OTHER_MODELS.get(SURFACES[name].provider, ("", ""))[1]
+        own = coding_agent(settings.agent).model if settings.agent else SURFACES[name].model
+        model, other = own, OTHER_MODELS.get(SURFACES[name].provider, ("", ""))[1]
         given = settings.models.get(name)
         routes.append(Route(name, given or model, other=given or other))
     with running(LOOPBACK, settings.port) as upstream:
@@ -116,7 +128,22 @@ def _run_at_url(settings: Settings, case_filter: CaseFilter, jobs: int, run_opti
             settings.headers,
             settings.called,
         )
-        return run_gateway(gateway, upstream, case_filter, jobs=jobs or JOBS, **run_options)
+        return _run(settings, gateway, upstream, case_filter, jobs or JOBS, run_options)
+
+
+def _run(
+    settings: Settings,
+    gateway: Gateway,
+    upstream: Upstream,
+    case_filter: CaseFilter,
+    jobs: int,
+    run_options: dict[str, Any],
+) -> results.Run:
+    """Run the cases, or judge the needs of the agent."""
+    if not settings.agent:
+        return run_gateway(gateway, upstream, case_filter, jobs=jobs, **run_options)
+    agent = coding_agent(settings.agent)
+    return run_agent(gateway, upstream, agent, case_filter.scenarios, expected=run_options["expected"])
 
 
 def _run_known(
@@ -138,4 +165,4 @@ def _run_known(
         with process.running(known, http, min(jobs, cores())) as urls:
             addresses = tuple(address(url) for url in urls)
             gateway = Gateway(known.name, known.version, addresses, routes, {}, settings.called)
-            return run_gateway(gateway, upstream, case_filter, jobs=jobs, **run_options)
+            return _run(settings, gateway, upstream, case_filter, jobs, run_options)

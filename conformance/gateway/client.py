@@ -68,9 +68,14 @@ class Client(RawClient):
 
         Raises GatewayFailed if the connection fails, and TimeoutError if the reply takes too long.
         """
+        return self.ask(_path(wire), body, headers, on_body)
+
+    def ask(self, path: str, body: Any, headers: Mapping[str, str], on_body: OnBody | None = None) -> Reply:
+        """Send a request to a path; without a body, a GET request. Raises as `send` does."""
         sent = {"content-type": "application/json", **auth_headers(self.target), **self._headers, **headers}
+        method, data = ("GET", None) if body is None else ("POST", json_codec.encode(body))
         try:
-            return self.request("POST", self.target.parts.path + _path(wire), json_codec.encode(body), sent, on_body)
+            return self.request(method, self.target.parts.path + path, data, sent, on_body)
         except Unreachable as error:
             reason = f"the gateway cannot be reached: {error.what}"
             raise GatewayFailed(reason, where=self.target.url, hint="is it running?") from None
@@ -87,11 +92,11 @@ KEY = "sk-toolparity"
 
 
 def curl(url: str, body: Any, headers: Mapping[str, str]) -> str:
-    """Return the request as a command for a shell."""
+    """Return the request as a command for a shell; without a body, a GET request."""
     lines = ["curl", "-sN", url, "-H", "content-type: application/json"]
     for name, value in headers.items():
         lines += ["-H", f"{name}: {value}"]
-    return shlex.join([*lines, "-d", json_codec.text(body)])
+    return shlex.join([*lines, "-d", json_codec.text(body)] if body is not None else lines)
 
 
 def _path(wire: str) -> str:

@@ -21,12 +21,16 @@ _CHUNKS_PER_WRITE = 8
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request. ``headers``: by their names in lower case; of a repeated header the last value."""
+    """A request. ``headers``: by their names in lower case; of a repeated header the last value.
+
+    ``query``: what follows the path, without its question mark.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
 
 class HttpResponse(Struct, frozen=True):
@@ -124,8 +128,8 @@ class _Connection(asyncio.Protocol):
     def _answer(self, transport: asyncio.Transport) -> bool:
         assert self._head is not None
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._head.headers}
-        path = self._head.target.decode("latin-1").partition("?")[0]
-        request = HttpRequest(self._head.method.decode("latin-1"), path, headers, bytes(self._body))
+        path, _, query = self._head.target.decode("latin-1").partition("?")
+        request = HttpRequest(self._head.method.decode("latin-1"), path, headers, bytes(self._body), query)
         response = self._respond(request)
         if response.slowly is not None:
             self._sending = asyncio.create_task(self._send_slowly(transport, response))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..conversation import Route
 
@@ -36,3 +37,18 @@ class KnownGateway(Struct, frozen=True):
         """What the installer installs."""
         between = "==" if self.installer == "pip" else "@"
         return f"{self.package}{self.extras}{between}{self.version}"
+
+    def with_model(self, model: str, other: str) -> KnownGateway:
+        """Return the gateway, configured with another model in place of one."""
+
+        def routes(http: str) -> Mapping[str, Sequence[Route]]:
+            return {
+                client: [replace(route, model=route.model.replace(model, other)) for route in own]
+                for client, own in self.routes(http).items()
+            }
+
+        def configuration(http: str) -> tuple[str, str] | None:
+            own = self.configuration(http)
+            return own and (own[0], own[1].replace(model, other))
+
+        return replace(self, routes=routes, configuration=configuration)

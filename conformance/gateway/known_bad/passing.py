@@ -28,7 +28,10 @@ _CHUNK = 1 << 16
 
 @dataclass
 class Asked:
-    """A request. ``headers``: by their names in lower case. ``opened``: the connections that were opened for it."""
+    """A request. ``headers``: by their names in lower case. ``opened``: the connections that were opened for it.
+
+    ``body``: None for GET.
+    """
 
     path: str
     headers: dict[str, str]
@@ -135,7 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         name, _, path = self.path[1:].partition("/") if "" not in self.hooks else ("", "", self.path[1:])
         hooks = self.hooks[name]
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        length = int(self.headers.get("content-length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
         asked = Asked(f"/{path}", {key.lower(): value for key, value in self.headers.items()}, body)
         client = Asked(asked.path, dict(asked.headers), json.loads(json.dumps(body)))
         hooks.request(asked)
@@ -149,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(reply)
         for connection in asked.opened:
             connection.close()
+
+    do_GET = do_POST  # noqa: N815 — the name of http.server
 
     def _send(self, reply: Reply) -> None:
         self.send_response_only(reply.status)
@@ -176,7 +182,8 @@ def _passed(servers: Servers, asked: Asked) -> Reply:
     connection = http.client.HTTPConnection(host, int(port))
     asked.opened.append(connection)
     headers = {name: value for name, value in asked.headers.items() if name not in _OF_CONNECTIONS}
-    connection.request("POST", asked.path, json.dumps(asked.body), headers)
+    method, data = ("GET", None) if asked.body is None else ("POST", json.dumps(asked.body))
+    connection.request(method, asked.path, data, headers)
     response = connection.getresponse()
     passed = {name.lower(): value for name, value in response.headers.items()}
     streamed = passed.get("content-type", "").startswith("text/event-stream")

@@ -1,0 +1,62 @@
+"""What coding agents need: a faithful relay has it all, and a relay with one fault misses what the fault is about."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.clients import AGENTS
+from toolparity.conformance.clients.play import run
+from toolparity.conformance.clients.table import coding_agent
+from toolparity.conformance.gateway import upstream
+from toolparity.conformance.gateway.client import address
+from toolparity.conformance.gateway.conversation import Route
+from toolparity.conformance.gateway.known_bad import form
+from toolparity.conformance.gateway.known_bad.passing import Asked, Hooks, Reply, running
+from toolparity.conformance.gateway.run import Gateway
+
+
+def removed(value: Any, name: str, *rest: str) -> None:
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, dict):
+            removed(one.get(name), *rest) if rest else one.pop(name, None)
+
+
+def without(*path: str) -> Hooks:
+    return Hooks(lambda asked: removed(asked.body, *path))
+
+
+def streams(change: Any, what: str) -> Hooks:
+    return Hooks(reply=lambda reply, asked: reply.change_events(partial(change, what)) if reply.streamed else None)
+
+
+def reword(reply: Reply, asked: Asked) -> None:
+    if reply.status >= 400:
+        reply.become(json.dumps({"error": {"message": "no"}}).encode(), status=reply.status)
+
+
+#: The agent, what a relay does, and the needs that it misses.
+FAULTS: list[tuple[str, Hooks, set[str]]] = [
+    *((agent, Hooks(), set()) for agent in AGENTS),
+    ("claude-code", Hooks(lambda asked: removed(asked.headers, "anthropic-beta")), {"betas", "later-betas"}),
+    ("claude-code", without("messages", "content", "signature"), {"signed-history"}),
+    ("claude-code", without("context_management"), {"context-management"}),
+    ("claude-code", streams(form._double, "content_block_stop"), {"block-ends"}),
+    ("claude-code", Hooks(reply=reword), {"refusal", "too-long"}),
+    ("codex", without("tools", "tools"), {"namespaces"}),
+    ("codex", streams(form._double, "response.output_item.done"), {"item-ends"}),
+]
+
+
+def test_a_relay_misses_exactly_the_needs_that_its_fault_is_about() -> None:
+    with upstream.running() as provider:
+        assert provider.servers is not None
+        for name, hooks, needs in FAULTS:
+            agent = coding_agent(name)
+            with running(provider.servers, {"": hooks}) as url:
+                routes = {agent.wire: [Route(agent.surface, SURFACES[agent.surface].model)]}
+                ran = run(Gateway("relay", "1", (address(url),), routes), provider, agent, expected=lambda name: [])
+            assert len(ran.results) == len(agent.needs)
+            assert {one.scenario for one in ran.results if one.verdicts[0].outcome != "pass"} == needs
