@@ -46,6 +46,11 @@ class Played(Struct, frozen=True, dict=True):
         found = faults_of(self.turn, self.exchange, self.expected, pair, 0)
         return [fault.failure for fault in found if fault.law == "incomplete"]
 
+    @property
+    def buffered(self) -> bool:
+        """Whether nothing of the reply came before the provider had sent all of it."""
+        return self.turn.served.hold is not None and self.turn.served.hold.buffered
+
     @cached_property
     def provided(self) -> list[Any]:
         """The events of the provider's stream."""
@@ -88,10 +93,10 @@ def members(value: Any, path: str) -> list[Any]:
 
 
 def up(played: Played, *paths: str) -> Iterator[Failure]:
-    """Check that members of the request reach the provider as they were sent."""
+    """Check that members of the request reach the provider as they were sent. A list ``name[]`` may get more values."""
     for path in paths:
         wanted, got = members(played.turn.body, path), members(played.turn.captured[0], path)
-        if not json_equal(wanted, got):
+        if not (json_equal(wanted, got) or (path.endswith("[]") and all(value in got for value in wanted))):
             effect: Effect = "lost" if len(got) < len(wanted) else "altered"
             yield Failure(0, f"{path} does not reach the provider as it was sent", wanted, got, effect=effect)
 
@@ -130,6 +135,13 @@ def stream(played: Played) -> Iterator[Failure]:
         yield Failure(0, "the reply is not a stream", got=played.shown, effect="altered")
 
 
+def unbuffered(played: Played) -> Iterator[Failure]:
+    """Check that content comes back before the provider has sent all of it."""
+    yield from stream(played)
+    if played.buffered:
+        yield Failure(0, "nothing comes back before the provider has sent all of the stream", effect="altered")
+
+
 def named(played: Played) -> Iterator[Failure]:
     """Check that each event has a name, and a blank line behind it."""
     yield from stream(played)
@@ -146,6 +158,11 @@ def ends(played: Played, kind: str) -> Iterator[Failure]:
     if wanted != got:
         effect: Effect = "lost" if got < wanted else "duplicated"
         yield Failure(0, f"{kind} comes {got} times, and the provider sends it {wanted} times", effect=effect)
+
+
+def has(played: Played, kind: str) -> Iterator[Failure]:
+    """Check that the events of a kind come at least as often as the provider sends them."""
+    yield from (failure for failure in ends(played, kind) if failure.effect != "duplicated")
 
 
 def before(played: Played, kind: str, last: str) -> Iterator[Failure]:
@@ -181,8 +198,13 @@ def back(played: Played, what: str) -> Iterator[Failure]:
 
 
 def status(played: Played) -> Iterator[Failure]:
-    """Check that an error stays in its class, 429 stays 429, and ``retry-after`` remains."""
-    yield from (failure for failure in played.faults if "status" in failure.reason or "has the" in failure.reason)
+    """Check that the status of an error stays in its class, and 429 stays 429."""
+    yield from (failure for failure in played.faults if "becomes" in failure.reason)
+
+
+def waits(played: Played) -> Iterator[Failure]:
+    """Check that an error reply has the time to wait."""
+    yield from (failure for failure in played.faults if "have the" in failure.reason)
 
 
 def words(played: Played) -> Iterator[Failure]:
@@ -215,6 +237,7 @@ CHECKS: dict[str, Check] = {
     "before": before,
     "counts": counts,
     "ends": ends,
+    "has": has,
     "header": header,
     "lists": lists,
     "named": named,
@@ -222,8 +245,10 @@ CHECKS: dict[str, Check] = {
     "status": status,
     "stream": stream,
     "texts": texts,
+    "unbuffered": unbuffered,
     "unfinished": unfinished,
     "up": up,
+    "waits": waits,
     "words": words,
 }
 
@@ -234,12 +259,16 @@ def _blocks(response: Response) -> list[Any]:
 
 def _usage(response: Response) -> list[Any]:
     usage = response.usage
-    return [] if usage is None else [usage.input_tokens, usage.output_tokens, usage.cached_input_tokens]
+    counted = () if usage is None else (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens)
+    return [count or 0 for count in counted]
 
 
 #: Part of a response -> how it is read.
 _PARTS: dict[str, Callable[[Response], list[Any]]] = {
-    "calls": lambda response: [[call.id, call.name, call.namespace, call.arguments_text] for call in response.calls],
+    "calls": lambda response: [
+        [call.id, call.name, call.namespace, call.arguments_text if call.arguments is None else call.arguments]
+        for call in response.calls
+    ],
     "order": lambda response: [type(block).__name__ for block in _blocks(response)],
     "seals": lambda response: [
         [block.signature, block.encrypted] for block in _blocks(response) if type(block).__name__ == "Reasoning"

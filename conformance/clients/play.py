@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from ..gateway import correlation
 from ..gateway.client import Client, curl
 from ..gateway.conversation import Route, Turn, read_reply
 from ..gateway.errors import GatewayFailed
+from ..gateway.holding import hold_of
 from ..gateway.judge import GatewaySubject
 from ..gateway.preflight import check_route
 from ..gateway.run import Gateway
@@ -122,18 +124,21 @@ def _played(agent: CodingAgent, situation: Situation, client: Client, route: Rou
         pieces, expected = [situation.error.encode()], Expected(stop="error", failed=True)
     body, path = agent.body(situation), _path(agent, situation)
     stream = body is not None and body.get("stream") is True
+    streamed: list[bytes] = []
     if body is not None:
         body = {**body, "model": correlation.model_name(route.model, token)}
-        if not stream and not situation.beside:
-            pieces = responses(situation.scenario, surface.name, "plain")[0].pieces
-    served = Served(surface.wire, stream, pieces, situation.status)
+        if not stream and not situation.beside:  # a gateway may ask for a stream, too
+            streamed, pieces = pieces, responses(situation.scenario, surface.name, "plain")[0].pieces
+    hold = hold_of(surface.wire, surface.provider, pieces) if situation.hold else None
+    on_body = None if hold is None else partial(hold.read, surface.wire, surface.provider)
+    served = Served(surface.wire, stream, pieces, situation.status, streamed, hold)
     headers = {**agent.headers, **situation.headers, correlation.HEADER: token, **route.headers}
     beside = (
         {path.partition("?")[0].removeprefix("/v1"): json_codec.decode(situation.beside)} if situation.beside else {}
     )
     with upstream.ticket(token, served) as ticket:
         upstream.every, upstream.beside = ticket, beside
-        reply = client.ask(path, body, headers)
+        reply = client.ask(path, body, headers, on_body)
         upstream.every, upstream.beside = None, {}
     exchange = SubjectExchange(
         wire=surface.wire, provider=surface.provider, stream=stream, pieces=pieces, request=body, status=served.status

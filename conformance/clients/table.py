@@ -27,8 +27,9 @@ class Situation(Struct, frozen=True, forbid_unknown_fields=True):
     ``members``: what the body has instead of the members of the first one. ``path``: below the base path of the wire,
     if it is not the table's. ``headers``: instead of those of the table. ``scenario``: the one whose first recorded
     stream is sent. ``replace``: a text in it, and another one. ``first``: sent before its second piece. ``cut``: so
-    many pieces at its end are left out; ``then`` follows. ``error``: the JSON that is sent with ``status`` instead.
-    ``beside``: the JSON that the provider sends to this path, which is not the wire's.
+    many pieces at its end are left out; ``then`` follows. ``hold``: its rest is held back until the agent gets some of
+    it. ``error``: the JSON that is sent with ``status`` instead. ``beside``: the JSON that the provider sends to this
+    path, which is not the wire's.
     """
 
     members: str = ""
@@ -41,6 +42,7 @@ class Situation(Struct, frozen=True, forbid_unknown_fields=True):
     then: str = ""
     status: int = 200
     error: str = ""
+    hold: bool = False
     beside: str = ""
 
     def changed(self, pieces: Sequence[bytes]) -> list[bytes]:

@@ -9,7 +9,8 @@ from .conversation import Conversation, Route
 from .correlation import new_token
 from .errors import GatewayFailed, NotJudged
 from .questions import first_request
-from .upstream import Served, Upstream
+from .recorded import served_response
+from .upstream import Upstream
 
 #: A scenario that every wire can play.
 _SCENARIO = "text-only"
@@ -22,7 +23,7 @@ def check_route(client: Client, wire: str, route: Route, upstream: Upstream) -> 
     """
     token, case = new_token(), Case(_SCENARIO, route.upstream, "plain", "all")
     response = responses(case.scenario, case.surface, case.mode)[0]
-    served = Served(route.surface.wire, response.stream, response.pieces, response.status)
+    served = served_response(case, response)
     on = f"from the client {wire} to the upstream {route.upstream}, model {route.model}"
     unknown = upstream.unknown
     with upstream.ticket(token, served) as ticket:

@@ -213,6 +213,8 @@ _OWN: dict[str, dict[str, Change]] = {
             without("message_start", "message", "usage")(response, surface), surface
         ),
         "no-signature": without("signature_delta"),
+        "no-message-start": without("message_start"),
+        "no-block-starts": without("content_block_start"),
         "cut-before-the-end": until("message_delta"),
         "cut-in-a-call": until("content_block_stop"),
         "error-event": until("content_block_stop", _OVERLOADED),
