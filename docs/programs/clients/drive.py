@@ -14,6 +14,7 @@ situation "none", it prints what the table of the agent (conformance/clients) la
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 import os
@@ -23,7 +24,7 @@ import subprocess
 import tempfile
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -103,7 +104,7 @@ def _claude_code_rounds(work: Path, tools: set[str]) -> list[list[Part]]:
 
 def _codex(program: str, url: str, model: str) -> list[str]:
     provider = {"name": "made up", "base_url": f"{url}/v1", "env_key": "MADE_UP_KEY", "wire_api": "responses"}
-    limits = {"request_max_retries": 2, "stream_max_retries": 2}
+    limits = {"request_max_retries": 2, "stream_max_retries": 2, "stream_idle_timeout_ms": 3000}
     settings: dict[str, Any] = {f"model_providers.made-up.{key}": value for key, value in (provider | limits).items()}
     settings |= {"model_provider": "made-up", "check_for_update_on_startup": False, "analytics.enabled": False}
     settings |= {"model": model} if model else {}
@@ -168,6 +169,21 @@ def without(kind: str, *path: str) -> Change:
     return events(changed)
 
 
+def silent(sent: bytes) -> Change:
+    """Return a stream that pauses for six seconds, and sends these bytes each second."""
+
+    async def paused(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+        yield pieces[0]
+        for _ in range(6):
+            await asyncio.sleep(1)
+            if sent:
+                yield sent
+        for piece in pieces[1:]:
+            yield piece
+
+    return lambda response, surface: replace(response, slowly=paused) if response.stream else response
+
+
 def until(kind: str, *instead: Any) -> Change:
     """Return a stream that ends before the last event of a kind, with other events instead of the rest."""
 
@@ -222,6 +238,9 @@ _OWN: dict[str, dict[str, Change]] = {
     "codex": {
         "no-usage": without("response.completed", "response", "usage"),
         "no-encrypted-reasoning": without("response.output_item.done", "item", "encrypted_content"),
+        "silent": silent(b""),
+        "silent-comments": silent(b": still there\n\n"),
+        "silent-pings": silent(b'event: keepalive\ndata: {"type": "keepalive", "sequence_number": 1}\n\n'),
         "no-completed": without("response.completed"),
         "no-added": without("response.output_item.added"),
         "cut-in-a-call": until("response.output_item.done"),
