@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
@@ -34,7 +33,7 @@ def streams(change: Any, what: str) -> Hooks:
 
 def reword(reply: Reply, asked: Asked) -> None:
     if reply.status >= 400:
-        reply.become(json.dumps({"error": {"message": "no"}}).encode(), status=reply.status)
+        reply.become(b'{"error": {"message": "no"}}', status=reply.status)
 
 
 #: The agent, what a relay does, and the needs that it misses.
@@ -42,7 +41,6 @@ FAULTS: list[tuple[str, Hooks, set[str]]] = [
     *((agent, Hooks(), set()) for agent in AGENTS),
     ("claude-code", Hooks(lambda asked: removed(asked.headers, "anthropic-beta")), {"betas", "later-betas"}),
     ("claude-code", without("messages", "content", "signature"), {"signed-history"}),
-    ("claude-code", without("context_management"), {"context-management"}),
     ("claude-code", streams(form._double, "content_block_stop"), {"block-ends"}),
     ("claude-code", Hooks(reply=reword), {"refusal", "too-long"}),
     ("codex", without("tools", "tools"), {"namespaces"}),
