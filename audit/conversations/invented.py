@@ -17,20 +17,24 @@ from .records import ResultRecord
 
 #: How far from its beginning a result may say it: a tool's own output can quote such a text later.
 _BEGINNING = 60
-_TOOL = r"(?:tool|function)[\s_-]*"
+_TOOL = r"tool[\s_-]*(?:call[\s_-]*)?"
+_CALL = r"(?:tool|function)[\s_-]*(?:call|execution|use)s?"
 _RESULT = r"(?:result|output|response)"
 _STOPPED = r"(?:skipped/)?(?:interrupted|aborted|cancell?ed)"
+_END = r"(?:[\s.!\"'}\])]*$|[.;:,]?\s+-\s|\.\s|;|\s(?:by|due|because|before|or|and|as|for\s(?:tool|this))\b)"
 _PLACEHOLDER = re.compile(
     rf"""
-      \b(?:no|missing)\s+(?:{_TOOL}(?:call\s+)?{_RESULT}|result)\s+(?:was\s+)?(?:recorded|provided|received|persisted)\b
-    | \bno\s+{_TOOL}(?:call\s+)?{_RESULT}\s+(?:is\s+)?(?:available|found)\b
-    | \b{_TOOL}(?:call\s+)?{_RESULT}\s+(?:is\s+|was\s+)?
-      (?:unavailable|missing|lost|synthesi[sz]ed|not\s+(?:available|recorded|persisted|received|found))\b
-    | ^\W*result\s+(?:unavailable|missing)\b
-    | \b{_TOOL}(?:call|execution|use)s?\s+{_STOPPED}
-    | \b{_TOOL}(?:call|execution|use)s?\b[^.\n]{{0,100}}?\s(?:was|were|is|been|got)\s+{_STOPPED}\b
-    | ^\W*(?:request\s+|operation\s+)?{_STOPPED}(?:\s+by\s+(?:the\s+)?user\b[^\n]*)?\W*$
-    | ^\W*{_STOPPED}\s+-\s+{_TOOL}was\s+not\s+executed
+      \b(?:no|missing)\s{_TOOL}{_RESULT}\s(?:was\s|is\s)?(?:recorded|provided|received|persisted|available)\b
+    | ^\W*(?:no\sresult\sprovided|result\sunavailable|missing\stool\sresult|no\sresponse\sfrom\stool)\b
+    | \b{_TOOL}{_RESULT}\s(?:is\s|was\s)?
+      (?:unavailable|missing|lost|synthesi[sz]ed|not\s(?:available|recorded|persisted|received)){_END}
+    | ^[\W]*(?:(?:error|system)[\W]+)?(?:the\s|this\s)?{_CALL}\s{_STOPPED}{_END}
+    | ^[\W]*(?:(?:error|system)[\W]+)?(?:the\s|this\s)?{_CALL}\b[^.\n]{{0,100}}?\s(?:was|were|is|been|got)\s
+      (?:{_STOPPED}|never\sexecuted){_END}
+    | "(?:error|status|message)"\s*:\s*"(?:the\s|this\s)?{_CALL}\s(?:was\s)?{_STOPPED}\b
+    | ^\W*(?:request\s|operation\s)?{_STOPPED}\sby\s(?:the\s)?user\b(?:[^a-z\n]|s\b|after|for|tool|use)*$
+    | ^\[\W*(?:request\s|operation\s)?{_STOPPED}[^a-z\]]*\]$
+    | ^\W*{_STOPPED}\s-\stool\swas\snot\sexecuted
     """,
     re.IGNORECASE | re.VERBOSE,
 )

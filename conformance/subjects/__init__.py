@@ -12,6 +12,8 @@ import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module, metadata
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any
 
 from toolparity.normalizer.errors import MissingExtra
@@ -143,15 +145,27 @@ def _load(name: str, load: Callable[[], Any]) -> Subject:
 
 def _import(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    folder = os.getcwd()
-    if module.endswith(".py") or "/" in module or os.sep in module:  # the path of a file
-        folder, module = os.path.split(os.path.abspath(module.removesuffix(".py")))
-    if folder not in sys.path:
+    if (folder := os.getcwd()) not in sys.path:
         sys.path.insert(0, folder)  # an installed command does not search the working directory
-    value: Any = import_module(module)
+    value: Any = _import_file(module) if module.endswith(".py") else import_module(module)
     for part in attribute.split("."):
         value = getattr(value, part)
     return value
+
+
+def _import_file(path: str) -> ModuleType:
+    """Import the module in a file, whatever its name is."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"no file {path}")
+    if (folder := os.path.dirname(os.path.abspath(path))) not in sys.path:
+        sys.path.append(folder)  # for what it imports beside it
+    name = os.path.basename(path).removesuffix(".py")
+    found = spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def _instance(loaded: Any, name: str) -> Subject:

@@ -11,6 +11,7 @@ from .names import is_mixed, is_password, is_reference
 _NEXT = r"(?:\\*[\"'],\s*\\*[\"']|[ \t]+)"
 _VALUE = r"\\*[\"']?(?P<it>[^\s\"'\\<>|;(){}\[\],=:/-][^\s\"'\\<>|;(){}\[\],]{5,})"
 
+_COOKIE = r"(?:\\*[\"'])?\w*(?:session|sid|auth|token)\w*="
 _P = rf"(?<![\w-])-p{_NEXT}"
 #: Commands, and what precedes the secret in their arguments.
 _OPTIONS = {
@@ -20,15 +21,11 @@ _OPTIONS = {
     "zip, unzip, sqlcmd, ipmitool": rf"(?<![\w-])-P{_NEXT}",
     "ldapsearch, ldapadd, ldapmodify, ldapwhoami": rf"(?<![\w-])-w{_NEXT}",
     "openssl": rf"(?:-pass(?:in|out)?{_NEXT}pass:|(?<![\w-])-[kK]{_NEXT})",
-    "convertto-securestring": rf"\A(?:{_NEXT}-String)?{_NEXT}",
+    "convertto-securestring": rf"\A(?:{_NEXT}-String)?{_NEXT}(?=\\*[\"'])",
     "keytool, jarsigner": rf"-(?:store|key|deststore|srcstore)pass(?:wd)?{_NEXT}",
     "smbclient, rpcclient": rf"(?<![\w-])-U{_NEXT}[^\s%\"']+%",
     "net use": rf"\A\s+\S+\s+\S+{_NEXT}(?:/user:\S+{_NEXT})?",
-    "curl": rf"(?:--proxy-user|-U){_NEXT}[^\s:\"']+:|(?:-b|--cookie){_NEXT}(?:\\*[\"'])?[\w.-]+=",
-    "requirepass, masterauth, snmp-server community": rf"\A{_NEXT}",
-    "enable secret": rf"\A{_NEXT}(?:\d{_NEXT})?",
-    "username": rf"\A{_NEXT}\S+{_NEXT}(?:password|secret){_NEXT}\d{_NEXT}",
-    "unseal key": r"\A[ \t]\d:[ \t]+",
+    "curl": rf"(?:--proxy-user|-U){_NEXT}[^\s:\"']+:|(?:-b|--cookie){_NEXT}{_COOKIE}",
     "wrangler secret put, vercel env add": rf"<<<{_NEXT}",
     "sqlplus": rf"\A{_NEXT}[\w.]+/",
     "nmcli": rf"password{_NEXT}",
@@ -40,12 +37,20 @@ _OPTIONS = {
     "kubectl": rf"--from-literal(?:=|{_NEXT})[\w.-]+=",
     "fly secrets set, flyctl secrets set, heroku config:set": rf"{_NEXT}[\w.-]+=",
 }
+#: The same for lines of configurations and of output.
+_LINES = {
+    "requirepass, masterauth, snmp-server community": rf"\A{_NEXT}",
+    "enable secret": rf"\A{_NEXT}\d{_NEXT}",
+    "username": rf"\A{_NEXT}\S+{_NEXT}(?:password|secret){_NEXT}\d{_NEXT}",
+    "unseal key": r"\A[ \t]\d:[ \t]+(?=[A-Za-z0-9+/]{40})",
+}
 _PATTERNS = {
     command: (
-        re.compile(rf"\b{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])", re.IGNORECASE),
+        re.compile(rf"{begin}{re.escape(command)}(?:\.exe)?(?=[\s\"'\\])", re.IGNORECASE | re.MULTILINE),
         re.compile(f"(?:{before}){_VALUE}"),
     )
-    for commands, before in _OPTIONS.items()
+    for table, begin in ((_OPTIONS, r"\b"), (_LINES, r"(?:^|\\n|[\"'])[ \t]*"))
+    for commands, before in table.items()
     for command in commands.split(", ")
 }
 _ARGUMENTS = re.compile(r"[^\n|;]{0,400}")

@@ -19,7 +19,7 @@ from .names import Certainty, is_mixed
 _CLOSED = r"(?:\\*[\"'`]|\[\]|\]|\*\*)*(?:[ \t]?\([\w \t]{1,30}\)|\))?"
 #: An operator, also behind a type: ``: str =``, ``:=``, ``=>``, ``?=``, a full-width colon.
 _OPERATOR = (
-    r"(?:(?:[ \t]{1,4}[a-z]{3,12}(?:\d?\(\d{1,5}\))?){1,2}"
+    r"(?:(?:[ \t]{1,4}[a-z]{3,12})?[ \t]{1,4}[a-z]{3,12}\d?\(\d{1,5}\)|[ \t]{1,4}[a-z]{3,12}"
     r"|[ \t]*:[ \t]*[&\w.\[\]']{2,30}(?:[ \t][\w.]{2,30})?(?=[ \t]+=))?"
     r"[ \t.]*(?::{0,3}=>?(?!=)|[?+.]=|<-|->|\u2192|[:\uff1a](?!:)|[!=]==?(?=[ \t]*[\"'`]))"
     r"(?:\*\*)?[ \t]*(?:\*\*|<\w+>|[\u00ab\u201c\u300c] ?)?"
@@ -52,9 +52,9 @@ _FOR = (
     r"de|del|do|da|della|per|para|pour|\u043e\u0442|\u0434\u043b\u044f)[ \t][^\n.:]{1,40}?"
 )
 _IS = (
-    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|has(?=[ \t]been)|to|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
+    rf"(?:(?:{_FOR})?[ \t]+(?:is|was|has(?=[ \t]been)|ist|lautet|est|es|\u00e8|\u00e9|\u00e4r|jest)"
     r"(?:[ \t](?:now|(?:been )?(?:created|changed)(?: from)?))?[ \t]*:?[ \t]+"
-    rf"|{_FOR}[ \t]*:[ \t]*(?!//)|,[ \t]+c'est[ \t]+)[\u00ab\u201c\u201e]?[ \t]?"
+    rf"|{_FOR}[ \t]*:[ \t]+|,[ \t]+c'est[ \t]+)[\u00ab\u201c\u201e]?[ \t]?"
 )
 
 #: A call, a member of an object, the next member of a form.

@@ -23,9 +23,11 @@ INVENTED = (
     "[System: Tool execution skipped/interrupted by user. No result provided for tool 'f'.]",
     "interrupted - tool was not executed before recovery",
     "tool call was interrupted",
-    "aborted",
     "aborted by user after 3.2s",
     "[Request interrupted by user for tool use]",
+    "This tool call was never executed.",
+    "[MISSING TOOL RESULT]",
+    "No response from tool",
 )
 #: What tools, policies and users say.
 TRUE = (
@@ -41,6 +43,20 @@ TRUE = (
     "Function f was called 3 times and was not interrupted by the debugger",
     "Build log of the runner, which is long enough to come before the text: tool execution was interrupted",
     '{"status": "cancelled", "order": 7}',
+    '{"output":"cancelled"}',
+    "cancelled",
+    "aborted",
+    "Operation cancelled",
+    "Request aborted",
+    "Operation canceled by user bob at 12:00",
+    "Error: function result is missing a type",
+    "Function response missing type hints in foo.ts",
+    "Function output not found: /tmp/out.txt",
+    "no tool output found in docs",
+    'src/agent.py:12: "tool call was interrupted"',
+    "Tool call cancelled: order 77 status is final",
+    "Result missing: the patient did not show up",
+    "No result received from the sensor yet",
 )
 
 
