@@ -26,6 +26,8 @@ from toolparity.cli import main as cli
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
 MANIFEST = SAMPLES / "samples.json"
+#: Texts of an agent with as many words are not kept.
+_WORDS = 12
 FOLDER = Path.home() / ".cache" / "toolparity" / "samples"
 
 
@@ -133,6 +135,8 @@ def _make(name: str, writer: Writer, servers: Servers) -> dict[str, Any]:
     if ended.returncode:
         sys.exit(f"{name}: {ended.stderr}")
     _clean(target, folder)
+    if writer.python == "npm" and target.suffix == ".jsonl":
+        without_texts(target)
     counts: dict[str, Any] = json.loads(ended.stdout[ended.stdout.rindex('{"exchanges"') :])
     return {"format": writer.format, "written_by": versions_of(writer), **counts, **read_by_audit(target)}
 
@@ -184,6 +188,22 @@ def _clean(target: Path, environment: Path) -> None:
         site_packages = re.escape(str(environment)).encode() + rb"/lib/python[0-9.]+/site-packages/"
         content = re.sub(site_packages, b"", target.read_bytes())
         target.write_bytes(content.replace(f"{HERE}/".encode(), b""))
+
+
+def without_texts(target: Path) -> None:
+    """Replace the texts of an agent in its log, of its prompts, agents and skills, by their lengths."""
+    lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    made = [json.dumps(_shortened(line), ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines]
+    target.write_text("".join(made), "utf-8")
+
+
+def _shortened(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {member: _shortened(one, member) for member, one in value.items()}
+    if isinstance(value, list):
+        return [_shortened(one, name) for one in value]
+    is_long = isinstance(value, str) and name != "output" and len(value.split()) >= _WORDS
+    return f"({len(value)} characters)" if is_long else value
 
 
 if __name__ == "__main__":
