@@ -92,7 +92,7 @@ _PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
     is_flag=True,
     help=(
         "Make up responses to requests over HTTP that nothing recorded or scripted answers: a call of a tool that the "
-        "request offers, with valid arguments, else a text."
+        "request offers, with arguments that fit a usual schema, else a text or JSON."
     ),
 )
 @click.option("--tls", is_flag=True, help="Serve on TLS, with a certificate that is new in each run.")

@@ -26,7 +26,7 @@ from toolparity.normalizer.requests import read_request
 from .. import emulation_marker
 from ..emulated.encoding import encoding
 from ..emulated.improvised import improvised
-from ..emulated.script_player import ConnectionReset, ProviderRefusal, StoredAnswers, play
+from ..emulated.script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers, play
 from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import CassettePath, find, load
 from ..library.provenance import is_slug
@@ -220,12 +220,16 @@ class ResponseIndex:
         if surface.by_messages or SURFACES.get(surface.name) != surface or scenario not in (None, *self._scripts):
             return None
         scripts = self._scripts if scenario is None else {scenario: self._scripts[scenario]}
+        stored = StoredAnswers()
         try:
             value = json_codec.decode(body)
             if self._improvises and scenario is None:
-                made_up = improvised(read_request(value, surface.wire, provider=surface.provider), value)
+                request = read_request(value, surface.wire, provider=surface.provider)
+                made_up = improvised(request)
                 scripts = {**scripts, made_up.id: made_up}  # the last, so that the others go first
-            played = play(surface, value, StoredAnswers(), scripts)
+                if (before := request.previous_response_id) is not None:
+                    stored.keep(before, Play(surface, made_up, -1, made_up.rounds[0], request, value))
+            played = play(surface, value, stored, scripts)
             content = b"".join(played.sent(stream=stream))
         except (ProviderRefusal, ConnectionReset, ToolparityError, ValueError):
             return None

@@ -144,13 +144,19 @@ def test_what_nothing_answers_is_made_up_and_a_conversation_is_compacted() -> No
     tools = [{"type": "function", "name": name, "parameters": {**schema, "$defs": {"list": member}}} for name in "xyz"]
     only_y = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "y"}]}
     asked = {"model": "gpt-5", "input": "Invent something.", "tools": tools}
+    continued = {"previous_response_id": "resp_1", "text": {"format": {"type": "json_object"}}}
     with running(ResponseIndex(scenarios=["text-only"], improvises=True)) as server:
         for choice, name in (("auto", "x"), ("none", None), (only_y, "y")):
-            item = server.post("/v1/responses", json.dumps({**asked, "tool_choice": choice}).encode()).json["output"][
-                -1
-            ]
+            body = {**asked, **continued, "tool_choice": choice}
+            item = server.post("/v1/responses", json.dumps(body).encode()).json["output"][-1]
+            assert item.get("content", [{"text": "{}"}])[0]["text"] == "{}"
             assert (item["type"] == "message", item.get("name")) == (name is None, name)
             assert item.get("arguments", '{"city":["a"]}') == '{"city":["a"]}'
+        native = {"type": "ARRAY", "minItems": 9**9, "items": {"type": "STRING", "minLength": "3"}}
+        config = {"responseMimeType": "application/json", "responseSchema": native}
+        gemini = {"contents": [{"parts": [{"text": "Invent."}], "role": "user"}], "generationConfig": config}
+        answer = server.post("/v1beta/models/gemini-2.5-flash:generateContent", json.dumps(gemini).encode())
+        assert (b'[\\"made up\\",' in answer.body, len(answer.body) < 1e6) == (True, True), answer.body[:999]
         del asked["model"]
         for path in ("", "/compact"):
             assert server.post(f"/v1/responses{path}", json.dumps(asked).encode()).status == 400
