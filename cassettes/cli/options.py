@@ -29,6 +29,8 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path: Any = super().convert(value, param, ctx)
+        if str(value) == "-" and not self.allow_dash:
+            self.fail("it cannot be written to standard output: name a file", param, ctx)
         if not (self.allow_dash and str(path) == "-"):
             must_be_writable(path, param, ctx, folder=self._folder)
         return path

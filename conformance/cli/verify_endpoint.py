@@ -175,15 +175,20 @@ def command(
     """
     from ..endpoint import address, llm_comply, run
     from ..endpoint import history as runs
-    from ..endpoint import junit as xml
     from ..endpoint.preflight import only_model
 
+    if is_stdout(json_file) and is_stdout(junit):
+        raise click.UsageError("only one of --json and --junit can be written to standard output")
     target = address.endpoint(url, wire)
     if comply:
         llm_comply.installed(wire)
     if history is not None:
         runs.read(history)  # before the requests, which may cost something
-    sent = {**target.headers(_key(variable)), **_headers(headers)}
+    sent = _sent(target, variable, headers, "--api-key-env")
+    other = None if reference_url is None else address.endpoint(reference_url, wire)
+    if other is None and (reference_model or reference_variable or reference_headers):
+        raise click.UsageError("--against-model, --against-key-env and --against-header need --against")
+    headers_of_it = {} if other is None else _sent(other, reference_variable, reference_headers, "--against-key-env")
     required = _required(rates)
     probes = _probes(patterns)
     if model is None and not dry_run:
@@ -199,11 +204,10 @@ def command(
         max_calls,
         extra,
     )
+    given = llm_comply.arguments(target, settings.model, sent, timeout) if comply else []
     planned = run.plan(wire, probes, settings)
     reference = None
-    if reference_url is not None:
-        other = address.endpoint(reference_url, wire)
-        headers_of_it = {**other.headers(_key(reference_variable)), **_headers(reference_headers)}
+    if other is not None:
         theirs = replace(settings, model=reference_model or settings.model, headers=headers_of_it)
         possible = run.plan(wire, planned.probes, theirs)
         left_out, requests = {**planned.left_out, **possible.left_out}, 2 * possible.requests
@@ -219,18 +223,30 @@ def command(
     with console.ProgressBar(conversations, "verifying") as progress:
         result = run.run(target, planned, settings, progress.advance, reference)
     if comply:
-        result = replace(result, compliance=llm_comply.verify(target, settings.model, sent, timeout))
-    judged = sum(check.judged for check in result.checks)
-    incomplete = bool(result.stopped) and not allow_incomplete
-    code = exits.decide(ctx, exits.code(failed=result.fails, faults=incomplete, ran=judged))
+        result = replace(result, compliance=llm_comply.verify(wire, given, sent, timeout))
+    code = exits.decide(ctx, _code(result, allow_incomplete))
     kept = runs.append(history, runs.run_of(result)) if history is not None else []
+    _write(result, json_file, junit)
+    if not is_stdout(json_file) and not is_stdout(junit):
+        console.show([*_sections(result), *_history(kept)])
+    ctx.exit(code)
+
+
+def _code(result: Verification, allow_incomplete: bool) -> int:
+    judged = sum(check.judged for check in result.checks)
+    faults = (bool(result.stopped) and not allow_incomplete) + bool(result.compliance and result.compliance.error)
+    return exits.code(failed=result.fails, faults=faults, ran=judged)
+
+
+def _write(result: Verification, json_file: Path | None, junit: Path | None) -> None:
+    from ..endpoint import junit as xml
+
     if json_file is not None:
         put(json_file, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     if junit is not None:
         put(junit, xml.render(result))
-    if not is_stdout(json_file) and not is_stdout(junit):
-        console.show([*_sections(result), *_history(kept)])
-    ctx.exit(code)
+    if result.compliance is not None and result.compliance.error:
+        click.echo(f"toolparity: {result.compliance.error}", err=True)
 
 
 def _object(value: str | None) -> dict[str, Any]:
@@ -241,13 +257,12 @@ def _object(value: str | None) -> dict[str, Any]:
     return members
 
 
-def _key(variable: str | None) -> str:
-    if variable is None:
-        return ""
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise click.UsageError(f"--api-key-env: the environment variable {variable} is not set")
-    return key
+def _sent(target: Endpoint, variable: str | None, headers: tuple[str, ...], option: str) -> dict[str, str]:
+    """Return the headers of every request. ``option``: names the variable with the key."""
+    key = os.environ.get(variable, "").strip() if variable is not None else ""
+    if variable is not None and not key:
+        raise click.UsageError(f"{option}: the environment variable {variable} is not set")
+    return {**target.headers(key), **_headers(headers)}
 
 
 def _headers(listed: tuple[str, ...]) -> dict[str, str]:
@@ -330,7 +345,7 @@ def _sections(result: Verification) -> list[Section]:
         sections.append(Lines(f"{check.check}: {check.title}", [*shown, (StyledText("what to do", "dim"), _do(check))]))
     if result.reference is not None:
         sections += _compared(result.reference)
-    if result.compliance is not None:
+    if result.compliance is not None and result.compliance.cases:
         sections += _compliance(result.compliance)
     sections.append(_left_out(result.left_out))
     facts = [(StyledText("endpoint"), f"{result.url}, {result.wire}, {result.model}")]

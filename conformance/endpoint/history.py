@@ -30,10 +30,15 @@ class Run(Struct, frozen=True, omit_defaults=True):
     checks: dict[str, Rate]
     reference: str = ""
     pairs: dict[str, Pairs] = {}
+    asked: str = ""  # see `Verification`
+
+    def __post_init__(self) -> None:
+        if not all(0 <= rate.passed <= rate.judged != 0 for rate in self.checks.values()):
+            raise ValueError("a rate needs observations")
 
     def asks_the_same(self, other: Run) -> bool:
         """Return whether another run asked the same endpoint and model the same."""
-        members = ("url", "wire", "model", "scenarios", "modes")
+        members = ("url", "wire", "model", "scenarios", "modes", "asked")
         return all(getattr(self, name) == getattr(other, name) for name in members)
 
 
@@ -42,9 +47,9 @@ def run_of(result: Verification) -> Run:
     rates = {check.check: Rate(check.passed, check.judged) for check in result.checks if check.judged}
     own = (result.date, result.toolparity, result.url, result.wire, result.model, result.scenarios, result.modes)
     if (reference := result.reference) is None:
-        return without_credentials(Run(*own, rates))
+        return without_credentials(Run(*own, rates, asked=result.asked))
     pairs = {one.check: one.pairs for one in reference.checks}
-    return without_credentials(Run(*own, rates, f"{reference.url}, {reference.model}", pairs))
+    return without_credentials(Run(*own, rates, f"{reference.url}, {reference.model}", pairs, result.asked))
 
 
 def read(path: Path) -> list[Run]:
@@ -52,9 +57,11 @@ def read(path: Path) -> list[Run]:
 
     Raises EndpointFailed if the file is not a history.
     """
-    lines = [line for line in path.read_bytes().splitlines() if line.strip()] if path.exists() else []
+    content = path.read_bytes() if path.exists() else b""
+    lines = [line for line in content.splitlines() if line.strip()]
     runs = [*_runs(lines)]
-    if lines and not runs:
+    torn = len(lines) == 1 and not content.endswith(b"\n") and b'{"date":'.startswith(lines[0][:8])
+    if lines and not runs and not torn:
         raise EndpointFailed("the file is not a history of runs", where=str(path), hint="name another one")
     return runs
 

@@ -24,8 +24,10 @@ def render(result: Verification) -> bytes:
     if (other := result.compliance) is not None:
         suite = TestSuite(f"llm-comply {other.version}")
         for case in other.cases:
-            errors = case.errors if case in other.failed else []
+            errors = (case.errors or [case.status]) if case in other.failed else []
             suite.add_testcase(_case("llm-comply", case.id, errors, "; ".join([*case.differs, *case.errors])))
+        if other.error:
+            suite.add_testcase(_case("llm-comply", "cases", [other.error], ""))
         root.append(suite)
     root.update_statistics()
     file = io.BytesIO()

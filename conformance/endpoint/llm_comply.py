@@ -36,6 +36,8 @@ FORMATS = {
 #: The arguments arrive on standard input, because other users can read those of a process.
 _DRIVER = "import json, sys; from llm_comply.cli import main; sys.exit(main(json.load(sys.stdin)))"
 _SHOWN = 300
+#: No format has more cases, each of which sends one request.
+_MOST_CASES = 20
 
 
 class Departure(NamedTuple):
@@ -83,16 +85,17 @@ class Case(Struct, frozen=True, omit_defaults=True):
 
 
 class Compliance(Struct, frozen=True):
-    """The verdicts of llm-comply. ``format``: which of its specifications it used."""
+    """The verdicts of llm-comply. ``format``: which of its specifications it used. ``error``: why there are none."""
 
     version: str
     format: str
     cases: list[Case]
+    error: str = ""
 
     @property
     def failed(self) -> list[Case]:
-        """The failed cases, but for those that the provider of the format fails as well."""
-        return [case for case in self.cases if case.status == "failed" and not case.differs]
+        """The cases that did not pass, but for those that the provider of the format fails as well."""
+        return [case for case in self.cases if case.status not in ("passed", "skipped") and not case.differs]
 
 
 def installed(wire: str) -> str:
@@ -105,32 +108,33 @@ def installed(wire: str) -> str:
         raise MissingExtra("--llm-comply needs the package llm-comply", hint=f"pip install {_PACKAGE}") from None
 
 
-def verify(target: Endpoint, model: str, headers: Mapping[str, str], timeout: float) -> Compliance:
-    """Run the cases for the wire of an endpoint. ``headers``: of every request. Raises EndpointFailed if that fails."""
-    version = installed(target.wire)
-    format, _ = FORMATS[target.wire]
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", _DRIVER],
-        input=msgspec.json.encode(_arguments(target, model, headers, timeout)),
-        capture_output=True,
-        check=False,
-    )
-    plain = {"content-type": "", **spec(target.wire).headers}
+def verify(wire: str, given: list[str], headers: Mapping[str, str], timeout: float) -> Compliance:
+    """Run the cases for a wire. ``given``: see `arguments`. ``headers``: of every request."""
+    version, (format, _) = installed(wire), FORMATS[wire]
+    longest = _MOST_CASES * (timeout + 1)
+    command, sent = [sys.executable, "-P", "-c", _DRIVER], msgspec.json.encode(given)
+    try:
+        result = subprocess.run(command, input=sent, capture_output=True, check=False, timeout=longest)
+    except subprocess.TimeoutExpired:
+        return Compliance(version, format, [], f"llm-comply {version} did not end within {longest:,.0f} seconds")
+    plain = {"content-type": "", **spec(wire).headers}
     secrets = {value.removeprefix("Bearer ") for name, value in headers.items() if name not in plain}
     written, complaint = (_without(text.decode("utf-8", "replace"), secrets) for text in (result.stdout, result.stderr))
     try:
         cases = msgspec.json.decode(written, type=_Report).results
     except msgspec.MsgspecError:
-        said = (complaint.strip() or written.strip() or "nothing").splitlines()[-1][:_SHOWN]
-        raise EndpointFailed(f"llm-comply {version} ended without a result: {said}", where=target.url) from None
-    return Compliance(version, format, [_explained(case, format) for case in cases])
+        cases = []
+    said = (complaint.strip() or written.strip() or "nothing").splitlines()[-1][:_SHOWN]
+    error = "" if cases else f"llm-comply {version} ended without a result: {said}"
+    return Compliance(version, format, [_explained(case, format) for case in cases], error)
 
 
 class _Report(Struct):
     results: list[Case]
 
 
-def _arguments(target: Endpoint, model: str, headers: Mapping[str, str], timeout: float) -> list[str]:
+def arguments(target: Endpoint, model: str, headers: Mapping[str, str], timeout: float) -> list[str]:
+    """Return what llm-comply gets. ``headers``: of every request. Raises EndpointFailed for what it cannot send."""
     format, ending = FORMATS[target.wire]
     path, ending = target.path(model, stream=False), ending.replace("{model}", quote(model, safe=""))
     if not path.endswith(ending):

@@ -101,7 +101,7 @@ class Verification(Struct, frozen=True):
     """A verification. ``left_out``: probe -> why its requests cannot be written. ``stopped``: why it ended early.
 
     ``unplayed``: how many of the ``conversations`` it did not play to their end. ``compliance``: the verdicts of
-    llm-comply.
+    llm-comply. ``asked``: a digest of the scenarios and of the members that were added to each request.
     """
 
     toolparity: str
@@ -121,6 +121,7 @@ class Verification(Struct, frozen=True):
     unplayed: int = 0
     scenarios: list[str] = []
     modes: list[str] = []
+    asked: str = ""
     reference: Reference | None = None
     compliance: Compliance | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from toolparity import __version__
@@ -131,6 +133,7 @@ def run(
         unplayed=verifier.conversations_planned - verifier.played,
         scenarios=[probe.id for probe in planned.probes],
         modes=["stream" if stream else "plain" for stream in settings.modes],
+        asked=hashlib.sha256(msgspec.json.encode((planned.probes, settings.extra), order="sorted")).hexdigest()[:12],
         reference=None if other is None else other.as_reference(observed),
     )
 

@@ -86,17 +86,20 @@ def test_the_result_as_json_has_counts_intervals_and_the_first_failure(tmp_path:
 def test_a_lower_rate_than_the_references_fails_and_the_history_keeps_both(url: str, tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     options = ["--scenario", "three-calls", "--repetitions", "5", "--at-least", "0", "--history", str(file)]
-    file.write_text("not a run")
-    assert "is not a history" in _run(url, *options).output
-    file.write_text("")
+    file.write_bytes(b'{"date": "torn')  # by a writer that was killed
     assert "always 100 %  answered" in _run(url, *options).output
-    file.write_bytes(file.read_bytes() + b'{"date": "torn')  # by a writer that was killed
+    whole = file.read_bytes()
+    for damaged in (b"not a run", re.sub(rb'"judged":\d+', b'"judged":0', whole)):
+        file.write_bytes(damaged + b"\n")
+        assert "is not a history" in _run(url, *options).output
+    file.write_bytes(whole)
+    assert "1 that asked the same" in _run(url, *options, "--extra-body", '{"temperature": 1}').output
     with serving_with(DEFECTS["drops the second call"]) as endpoint_of:
         result = _run(endpoint_of("openai.chat").url, *options, "--against", url, "--against-key-env", "THE_KEY")
     assert result.exit_code == 1, result.output
     assert re.search(r"parallel \(fails\) +10 +0.0% +100.0% +-100.0% \(.* lower", result.output), result.output
     assert _KEY not in file.read_text()
-    assert history.read(file)[1].pairs["parallel"] == Pairs(0, 0, 10, 0)
+    assert history.read(file)[-1].pairs["parallel"] == Pairs(0, 0, 10, 0)
 
 
 def test_two_writers_of_one_history_lose_nothing(tmp_path: Path) -> None:
@@ -110,7 +113,8 @@ _COMPLY = """import json, sys
 def main(given):
     missing = "choices.0: 'logprobs' is a required property"
     lists = [[], [missing], [missing, f"key {given[-2]}, {sys.argv}"]]
-    cases = [{"id": f"c{len(e)}", "name": "", "status": "failed" if e else "passed", "errors": e} for e in lists]
+    words = ["passed", "failed", "error"]
+    cases = [{"id": f"c{len(e)}", "name": "", "status": words[len(e)], "errors": e} for e in lists]
     print(json.dumps({"results": cases}))
 """
 
@@ -129,10 +133,16 @@ def test_a_case_of_llm_comply_fails_unless_the_provider_fails_it(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     result = _run(url, *options)
     assert result.exit_code == 1, result.output
-    assert "llm-comply 9, openai-chat: 1 passed, 1 differs, 1 failed" in result.output
+    assert "llm-comply 9, openai-chat: 1 passed, 1 differs, 1 error" in result.output
     assert "c2  key --api-key=Bearer [redacted], ['-c']" in result.output
     xml = (tmp_path / "junit.xml").read_text()
     assert (_KEY in xml, xml.count("<failure"), xml.count("<skipped")) == (False, 1, xml.count("nothing to judge") + 1)
+    monkeypatch.setattr(llm_comply, "_MOST_CASES", 0.01)  # of 120 seconds each
+    failures = ("raise KeyError(given[-2])", "[redacted]"), ("import time; time.sleep(60)", "within 1 s")
+    for line, text in (*failures, ("print('{\"results\": []}')", "without a result")):
+        (tmp_path / "llm_comply/cli.py").write_text(f"def main(given): {line}")
+        result, failed = _run(url, *options), (tmp_path / "junit.xml").read_text().count("<failure")
+        assert (result.exit_code, failed, text in result.output, "95 %" in result.output) == (4, 1, True, True)
 
 
 def test_a_dry_run_sends_nothing_and_needs_no_server() -> None:
@@ -216,6 +226,10 @@ def test_a_wrong_option_is_a_usage_error() -> None:
         (["--scenario", "tree-calls"], "did you mean three-calls"),
         (["--extra-body", "[]"], "it must be a JSON object"),
         (["--header", "name"], "write 'NAME: VALUE'"),
+        (["--against-key-env", "NO_KEY"], "need --against"),
+        (["--against", "http://127.0.0.1:9", "--against-key-env", "NO_KEY"], "--against-key-env: the environment"),
+        (["--history", "-"], "name a file"),
+        (["--json", "-", "--junit", "-"], "only one of"),
     ):
         result = CliRunner().invoke(main, ["verify-endpoint", "http://127.0.0.1:9", "--wire", "openai.chat", *options])
         assert (result.exit_code, message in result.output) == (2, True), result.output
