@@ -136,11 +136,11 @@ def selection_of(
     runnable: list[Ref] = []
     calls: list[ToolCall] = []
     for answer in response.choices:
-        dead = _dead(response, answer)
+        dead = cannot_run(response, answer)
         for index, block in enumerate(answer.blocks):
             if type(block) is not ToolCall:
                 continue
-            reason = dead or _cannot_run(block)
+            reason = dead or _fault(block)
             if reason:
                 selection.rejected.append(Ref(index, answer.index, block.id, block.name, reason))
             elif answer.index != choice:
@@ -160,7 +160,8 @@ def selection_of(
     return selection
 
 
-def _dead(response: Response, choice: Choice) -> str | None:
+def cannot_run(response: Response, choice: Choice) -> str | None:
+    """Return why no call of a choice can run, or None."""
     if not response.complete:
         return "the stream ended before the answer was complete"
     if response.error is not None:
@@ -168,7 +169,7 @@ def _dead(response: Response, choice: Choice) -> str | None:
     return DEAD_STOPS.get(choice.stop.reason)
 
 
-def _cannot_run(call: ToolCall) -> str | None:
+def _fault(call: ToolCall) -> str | None:
     if call.status == "complete":
         return None
     if call.status == "truncated":

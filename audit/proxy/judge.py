@@ -62,7 +62,7 @@ class Judge:
         conversations = LiveConversations()
         revoked: set[tuple[int, str, str | None]] = set()
         findings: list[tuple[int, JudgedFinding]] = []
-        made = judgement_of(copy)
+        last = None
         number = 0
         for exchange in exchanges(f"proxy#{copy.number}", None, texts, copy.url, missing):
             if isinstance(exchange, Problem):
@@ -72,6 +72,7 @@ class Judge:
             if exchange.wire == WEBSOCKET:
                 break
             number += 1
+            last = made = judgement_of(copy)  # of this response only
             made.number = number
             self._judge(exchange, made, conversations)
             findings += [(number, each) for each in made.findings]
@@ -80,11 +81,11 @@ class Judge:
             judgement.lines = [*judgement.lines, *made.lines][-_LINES:]
             judgement.input_tokens = _sum(judgement.input_tokens, made.input_tokens)
             judgement.output_tokens = _sum(judgement.output_tokens, made.output_tokens)
-        if not number:
+        if last is None:
             judgement.unjudged = "websocket"
             return
         for name in ("provider", "wire", "model", "response_model", "response_id", "stop", "error", "stream"):
-            setattr(judgement, name, getattr(made, name))
+            setattr(judgement, name, getattr(last, name))
         judgement.findings = [each for at, each in findings if (at, each.code, each.call_id) not in revoked]
 
     def _judge(self, exchange: Exchange, judgement: Judgement, conversations: LiveConversations) -> None:

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.sessions import SESSIONS, Session
 from toolparity.normalizer.sessions.table import format_at, format_of
 
@@ -50,15 +52,23 @@ def exchanges(
     names = (format_of(json_codec.decode_or_text(d.encode()) if isinstance(d, str) else d) for _, d in messages)
     name = format_at(address.url) or next(filter(None, names), None)
     session = None if name is None else Session(name, provider=provider, kept=True)
+    faults: dict[str, None] = {}  # each once, since every event of a response that is too large has one
     if session is not None:
+        steps: list[Callable[[], Any]] = []
         for direction, data in messages:
-            (session.sent if direction == "sent" else session.received)(data)
-        session.finish()
+            steps.append(partial(session.sent if direction == "sent" else session.received, data))
+        for step in (*steps, session.finish):
+            try:
+                step()
+            except ToolparityError as error:
+                faults[str(error)] = None
     if session is None or (session.findings and not session.exchanges):
         yield Exchange(source=source, line=line, wire=WEBSOCKET, provider=provider, url=address.url, stream=True)
         return
     if missing:
         yield Problem(source, f"a session without {missing:,} of its messages", line=line)
+    for fault in faults:
+        yield Problem(source, f"a message of a session was not read: {fault}"[:500], line=line)
     placed = [found for each in session.exchanges for found in each.findings]
     for number, each in enumerate(session.exchanges, 1):
         notes = [*each.findings]

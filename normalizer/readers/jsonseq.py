@@ -36,6 +36,11 @@ class JsonLinesReader:
         self._in_string = False
         self._escaped = False
 
+    @property
+    def pending(self) -> bool:
+        """Whether an object, or text before one, has begun and not ended."""
+        return bool(self._line or self._pending)
+
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every object that the chunk completes."""
         objects: list[bytes] = []

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .. import json_codec
 from ..decoder import StreamDecoder
-from ..events import Event, StreamError
+from ..events import BlockStart, Event, StreamError
 from ..findings import Finding, finding
 from ..model import Response, ToolCall, Wire
 from ..policies import select
@@ -63,6 +63,7 @@ class Responses:
         self.running: dict[str, _Running] = {}
         self._provider = provider
         self._ended: set[str] = set()
+        self._given: dict[str, SessionExchange] = {}  # the last response that had a call, by its id
 
     def emit(self, key: str | None, event: Event | Response | CallsCancelled | InputTranscript | AudioOutput) -> None:
         """Add an event of a response, or of the session."""
@@ -104,7 +105,11 @@ class Responses:
         data = event if isinstance(event, bytes) else json_codec.bytes_of(event)
         if self.kept:
             running.events.append(data)
-        self.events += [SessionEvent(key, each) for each in running.decoder.event(data, respelled=self.respelled)]
+        for each in running.decoder.event(data, respelled=self.respelled):
+            self.events.append(SessionEvent(key, each))
+            if isinstance(each, BlockStart) and each.id in self._given:  # a new call with an id that was used
+                self.answered.discard(each.id)
+                self.cancelled.discard(each.id)
 
     def end(self, key: str) -> SessionExchange | None:
         """Finish a response, whether or not its last event came. Return None if it does not run."""
@@ -117,6 +122,7 @@ class Responses:
         self.open_calls |= {call.id: call for call in select(response).calls if call.id not in self.answered}
         self.emit(key, response)
         exchange = SessionExchange(running.request, running.events, response, running.findings)
+        self._given |= {call.id: exchange for call in response.calls}
         if self.kept:
             self.exchanges.append(exchange)
         return exchange
@@ -128,9 +134,8 @@ class Responses:
             call = self.open_calls.pop(id, None)
             self.cancelled.add(id)
             self.find("call-cancelled", f"{call.name if call else 'a call that is not open'} ({id}) was cancelled")
-            for exchange in self.exchanges:
-                if any(call.id == id for call in exchange.response.calls):
-                    exchange.findings.append(self.findings[-1])
+            if id in self._given:
+                self._given[id].findings.append(self.findings[-1])
 
     def fail(self, raw: Any, what: str) -> None:
         """Report an error that belongs to no response."""

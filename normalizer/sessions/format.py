@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ..conversation import Assistant, Message, Request, ToolResult, ToolResults
 from ..model import DEAD_STOPS, Opaque, Response, ToolCall
 from ..requests import write_request
+from ..wires.google_gemini.spelling import listed
 from ..wires.registry import spec
 from .exchanges import Responses, SessionExchange
 
@@ -17,6 +18,7 @@ class Format:
     """Base of the formats. A module of a format has a subclass with the same name, which adds:
 
         claims(message)              whether only this format has a message
+        is_message(message)          whether it is a message, and not a value within one
         received(message, data)      takes a message of the server, and its bytes
         sent(message)                takes a message of the client
         results(response, results)   the messages with the results of a response
@@ -36,6 +38,12 @@ class Format:
         self.form = form
         self.member = form.member
 
+    @staticmethod
+    def is_message(message: dict[str, Any]) -> bool:
+        """Return whether a value is a message of this format, and not a value within one."""
+        kind = str(message.get("type"))
+        return "." in kind or kind == "error"
+
     def request(self) -> dict[str, Any]:
         """Return what the client has asked so far, as a request on the base wire."""
         return {**self.settings, self.member: self.history[:]}
@@ -52,7 +60,7 @@ class Format:
         """
         if ended is None or not ended.response.choices or not self.responses.kept:
             return
-        response, before = ended.response, len(ended.request.get(self.member) or ())
+        response, before = ended.response, len(listed(ended.request.get(self.member)))
         choice = response.choices[0]
         dead = not response.complete or choice.stop.reason in DEAD_STOPS
         blocks = [b for b in choice.blocks if not (isinstance(b, Opaque) or (dead and isinstance(b, ToolCall)))]

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from ..conversation import ToolResult
 from ..events import UsageUpdate
 from ..model import Response
+from ..wires.calls import is_synthetic
 from ..wires.google_gemini.blocks import usage
 from ..wires.google_gemini.spelling import camel_case, listed
 from ..wires.stop_words import reason_of
@@ -34,6 +35,7 @@ _OF_CANDIDATE = ("groundingMetadata", "urlContextMetadata")
 _ENDS = ("turnComplete", "generationComplete", "interrupted", "turnCompleteReason")
 _OF_INPUT = ("inputTranscription", "interimInputTranscription", "waitingForInput", "interactionStatus")
 _OF_CONTENT = frozenset((*_OF_CANDIDATE, *_ENDS, *_OF_INPUT, "modelTurn", "outputTranscription"))
+_OBJECTS = ("modelTurn", "outputTranscription", "inputTranscription", "interimInputTranscription")
 #: Reasons for a complete turn under which nothing is wrong with the response.
 _REGULAR = frozenset((None, "TURN_COMPLETE_REASON_UNSPECIFIED", "NEED_MORE_INPUT"))
 
@@ -57,6 +59,9 @@ class Format(Base):
         self._sizes: dict[str, int] = {}  # of the sound of the running response, by its type
         self._stopped = False  # whether the running response has its finish reason
         self._generated = False
+        self._interrupted = False  # whether the turn was interrupted, and neither its end nor new input came
+        self._called = False  # whether the running response has calls before its end
+        self._given = 0  # how many ids were given to calls without one
         self._heard = ""
         self._made: list[dict[str, Any]] = []  # calls of a server that are not sent yet
 
@@ -64,6 +69,8 @@ class Format(Base):
     def claims(message: dict[str, Any]) -> bool:
         """Return whether only this format has such a message."""
         return any(isinstance(message.get(name), dict) for name in (*_SERVER, *_CLIENT))
+
+    is_message = claims
 
     @property
     def _key(self) -> str:
@@ -81,12 +88,14 @@ class Format(Base):
         calls = listed(member(message.get("toolCall"), "functionCalls"))
         self._content(content)
         if calls:
-            self._calls(calls, data)
+            self._calls(calls, data, content)
         whole = bool(calls) and not any(member(call, "willContinue") for call in calls)
+        reason = content.get("turnCompleteReason")
+        word = reason if isinstance(reason, str) and reason not in _REGULAR else "STOP"
+        if word != "STOP" and content.get("turnComplete") and not self._runs:
+            self._open()  # a turn that failed before its first content
         complete = self._runs and (whole or bool(content.get("turnComplete")))
         if complete and not self._stopped:
-            reason = content.get("turnCompleteReason")
-            word = reason if isinstance(reason, str) and reason not in _REGULAR else "STOP"
             self._stop("SAFETY" if reason_of(word) == "unknown" else word, word)
         if isinstance(figures, dict):
             figures = {name.replace("responseToken", "candidatesToken"): value for name, value in figures.items()}
@@ -96,11 +105,16 @@ class Format(Base):
                 self.responses.emit(None, UsageUpdate(counted))
         if complete:
             self.finish()
+        self._interrupted = self._interrupted and not content.get("turnComplete")
         if ids := listed(member(message.get("toolCallCancellation"), "ids")):
             self.responses.cancel([str(id) for id in ids])
-            self._forget(set(ids))
+            self._forget(set(map(str, ids)))
         if "error" in message:
             self.responses.fail(message, "")
+        for holder, names in ((message, _SERVER), (content, _OBJECTS)):
+            for name in names:
+                if not isinstance(holder.get(name, {}), (dict, type(None))):
+                    self.responses.find("wrong-type", f"{name} is not an object, and was not read", self._key)
         for name in [*(message.keys() - _KNOWN), *(content.keys() - _OF_CONTENT)]:
             self.responses.find("unknown-event", f"message with {name!r}", self._key)
 
@@ -119,9 +133,15 @@ class Format(Base):
         text = member(message.get("realtimeInput"), "text")
         self.add(*turns, *([_user(text)] if isinstance(text, str) else []))
         results = listed(member(message.get("toolResponse"), "functionResponses"))
+        if self._interrupted and (turns or text or results):  # what follows answers this
+            self.finish()
+            self._interrupted = False
         if results:
             self.add({"role": "user", "parts": [{"functionResponse": result} for result in results]})
-            self.answered([member(result, "id") for result in results])
+            for result in results:
+                name = member(result, "name")
+                named = next((call.id for call in self.responses.open_calls.values() if call.name == name), None)
+                self.answered([member(result, "id") or named])
 
     def results(self, response: Response, results: list[ToolResult]) -> list[dict[str, Any]]:
         """Return the message with results. A result has the id of its call here."""
@@ -129,7 +149,8 @@ class Format(Base):
         parts = [part for item in items for part in listed(member(item, "parts"))]
         made = [dict(part["functionResponse"]) for part in parts if "functionResponse" in part]
         for result, call in zip(made, response.calls, strict=False):
-            result.setdefault("id", call.id)
+            if (id := call.extra.get("id") if is_synthetic(call.id) else call.id) is not None:
+                result.setdefault("id", id)
         return [{"toolResponse": {"functionResponses": made}}]
 
     def say(self, text: str) -> list[dict[str, Any]]:
@@ -169,7 +190,8 @@ class Format(Base):
             self._number += 1
             if self._heard:
                 self.add(_user(self._heard))
-            self._sizes, self._stopped, self._generated, self._heard = {}, False, False, ""
+            self._sizes, self._heard = {}, ""
+            self._stopped = self._generated = self._called = False
             self.responses.begin(self._key, self.request())
 
     def _feed(self, event: dict[str, Any]) -> None:
@@ -197,6 +219,7 @@ class Format(Base):
         if text := member(content.get("outputTranscription"), "text"):
             parts.append({"text": text})
         self._feed_parts(parts)
+        self._called = self._runs and (self._called or any(isinstance(p, dict) and "functionCall" in p for p in parts))
         beside = {name: content[name] for name in _OF_CANDIDATE if content.get(name) is not None}
         if beside and self._runs:
             self._feed({"candidates": [beside]})
@@ -205,18 +228,33 @@ class Format(Base):
                 self._heard += text if name == "inputTranscription" else ""
                 self.responses.emit(None, InputTranscript(text, name != "inputTranscription"))
         self._generated = self._generated or content.get("generationComplete") is True
-        if content.get("interrupted") and self._runs and not self._stopped:
-            self.responses.find("response-interrupted", f"response {self._key}", self._key)
-            if not self._generated:
+        self._interrupted = self._interrupted or bool(content.get("interrupted"))
+        if content.get("interrupted") and not (self._runs and self._stopped):
+            which = f"response {self._key}" if self._runs else "no response runs"
+            self.responses.find("response-interrupted", which, self._key)
+            if self._runs and (self._called or not self._generated):
                 self._stop("interrupted")
 
-    def _calls(self, calls: list[Any], data: bytes) -> None:
+    def _calls(self, calls: list[Any], data: bytes, content: dict[str, Any]) -> None:
         exact: list[Any] = calls
         try:
             exact = msgspec.json.decode(data, type=_Calls).tool_call.function_calls
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.responses.respelled = True
-        self._feed_parts([{"functionCall": call} for call in exact])
+        parted = any(member(call, name) for call in calls for name in ("partialArgs", "willContinue"))
+        for index, call in enumerate(exact):
+            if isinstance(call, dict) and not parted and "id" not in call:  # unique in the session
+                self._given += 1
+                exact[index] = {"id": f"call_{self._given:08x}_0_0", **call}
+                self.responses.find("id-missing", f"no id on the wire; this call is call_{self._given:08x}_0_0")
+        parts = [{"functionCall": call} for call in exact]
+        if self._interrupted and not (self._stopped and self._runs):
+            self._open()
+            self._stop("interrupted")
+        if self._interrupted:
+            self._feed({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+        else:
+            self._feed_parts(parts)
 
     def _stop(self, reason: str, word: str = "") -> None:
         """Feed the sound and the finish reason. ``word``: the reason of the service, if it is another one."""

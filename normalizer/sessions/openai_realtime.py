@@ -107,7 +107,7 @@ class Format(Base):
         if kind == "session.update":
             self._set(message.get("session"))
         elif kind == "conversation.item.create" and isinstance(item, dict):
-            self._add_item(item)
+            self._add_item(item, message.get("previous_item_id"))
         elif kind == "response.create" and isinstance(response, dict) and response.get("conversation") == "none":
             items = response.get("input")
             asked = {self.member: [self._item(each) for each in items] if isinstance(items, list) else self.history[:]}
@@ -148,6 +148,8 @@ class Format(Base):
             return
         key = response.get("id")
         key = key if isinstance(key, str) else self.responses.only()
+        if key is None and not self.responses.running:  # the server gives no ids
+            key = f"response {len(self.responses.finished) + 1}"
         if response.get("conversation_id", "") is None and kind == "response.created" and key and self._aside:
             self.responses.begin(key, self._aside.pop(0))
             self._outside.add(key)
@@ -219,6 +221,8 @@ class Format(Base):
     def _about_session(self, kind: str, message: dict[str, Any]) -> None:
         if kind in ("session.created", "session.updated"):
             self._set(message.get("session"))
+        elif kind == "conversation.item.deleted" and (id := message.get("item_id")) is not None:
+            self.history = [item for item in self.history if member(item, "id") != id]
         elif kind.startswith("conversation.item.input_audio_transcription."):
             text = message.get("delta" if kind.endswith("delta") else "transcript")
             if isinstance(text, str) and text:
@@ -234,8 +238,12 @@ class Format(Base):
             if value is not None:
                 self.settings[name] = value
 
-    def _add_item(self, item: dict[str, Any]) -> None:
-        self.add(self._item(item))
+    def _add_item(self, item: dict[str, Any], previous: Any) -> None:
+        """Add an item of the client after the one with the id ``previous``; without it, at the end."""
+        ids = ["root", *(member(each, "id") for each in self.history)]
+        place = ids.index(previous) if previous is not None and previous in ids else len(self.history)
+        if self.responses.kept:
+            self.history.insert(place, self._item(item))
         if item.get("type") == "function_call_output":
             self.answered([item.get("call_id")])
 

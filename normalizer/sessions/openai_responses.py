@@ -26,6 +26,7 @@ class Format(Base):
         super().__init__(responses)
         self._asked: dict[str, list[dict[str, Any]]] = {}  # the requests of each lane without a response
         self._keys: dict[str, str] = {}  # the response that runs, or ran last, on each lane
+        self._failed: set[str | None] = set()  # the responses that an error has ended
         self._requests: dict[str | None, dict[str, Any]] = {}
 
     @staticmethod
@@ -42,21 +43,26 @@ class Format(Base):
 
     def received(self, message: dict[str, Any], data: bytes) -> None:
         """Take a message of the server."""
-        kind, lane = message.get("type"), str(message.get("stream_id") or "")
+        kind, lane = str(message.get("type")), str(message.get("stream_id") or "")
+        id = member(message.get("response"), "id")
         event = data if "stream_id" not in message else members_except(message, "stream_id")
-        if kind == "response.created":
-            self._begin(lane, str(member(message.get("response"), "id")))
+        if kind == "response.created" or (isinstance(id, str) and id != self._keys.get(lane)):
+            self._begin(lane, str(id))
+        elif kind == "response.failed" and id in self._failed:
+            return  # the error before it has ended the response
         elif kind == "error" and self._keys.get(lane) not in self.responses.running:
             if not self._asked.get(lane):
                 self.responses.fail(message, "")
                 return
             self._begin(lane, f"refused {len(self.responses.finished) + 1}")  # an answer to a request
-        elif isinstance(kind, str) and kind.startswith(_STEERING):
+        elif kind.startswith(_STEERING):
             if kind.endswith(".failed"):
                 self.responses.fail(message, f"{kind}: ")
             return
         key = self._keys.get(lane)
-        self.responses.feed(key, event, dict, str(kind))
+        self.responses.feed(key, event, dict, kind)
+        if kind == "error":
+            self._failed.add(key)
         if key is not None and (kind in TERMINAL or kind == "error"):
             self.responses.end(key)
 
@@ -85,10 +91,12 @@ class Format(Base):
 
     def _begin(self, lane: str, key: str) -> None:
         before = self._keys.get(lane)
-        if before is not None and before != key:
+        asked = self._asked.get(lane)
+        if before == key and (key in self.responses.running or not asked):
+            return  # the event is repeated
+        if before is not None:
             self.responses.end(before)  # if it runs, it has no end, and is incomplete
             self._requests.pop(before, None)
-        asked = self._asked.get(lane)
         request = asked.pop(0) if asked else {}
         self._keys[lane] = key
         self._requests[key] = request

@@ -13,7 +13,7 @@ from ..conversation import ToolResult, ToolResults
 from ..findings import Finding
 from ..model import Response, ToolCall
 from ..payloads import payload_of
-from ..policies import Selection, select
+from ..policies import Selection, cannot_run, select
 from ..readers import DEFAULT_MAX_EVENT_BYTES, RAW, JsonLinesReader
 from .events import SessionEvent
 from .exchanges import Responses, SessionExchange
@@ -63,11 +63,8 @@ class Session:
 
     def finish(self) -> list[SessionEvent]:
         """End the session, and return its last events. Responses that still run are incomplete."""
-        for side, reader in self._readers.items():
-            for name, data in reader.close():
-                if name is not RAW:
-                    self._message(side, data)
-            self._report(reader)
+        for side in self._readers:
+            self._close(side)
         self._format.finish()
         return self._events()
 
@@ -79,9 +76,12 @@ class Session:
     ) -> list[dict[str, Any]]:
         """Return the messages with the results of a response, to be sent. See `answer`.
 
-        ``selection``: by default, all calls that can run. Cancelled calls get no result. Raises what `answer` raises.
+        ``selection``: by default, all calls that can run. Cancelled calls get no result. A response that failed, was
+        interrupted or is incomplete gets no message. Raises what `answer` raises.
         """
         cancelled = self._running.cancelled
+        if all(cannot_run(response, choice) for choice in response.choices):
+            return []
         messages = answer(response, selection or select(response), outcomes)
         listed = [each for message in messages if isinstance(message, ToolResults) for each in message.results]
         results = [each for each in listed if each.call_id not in cancelled]
@@ -113,15 +113,28 @@ class Session:
         if not isinstance(message, (bytes, bytearray, memoryview, str)):
             self._message(side, data, respelled=True)
             return
+        if self._readers[side].pending and data[:1] == b"{":
+            value = json_codec.decode_or_text(data)
+            if isinstance(value, dict) and self._format.is_message(value):
+                self._close(side)  # what was before was cut, and does not continue here
         reader = self._readers[side]
         for name, whole in reader.feed(data):
             if name is not RAW:
                 self._message(side, whole)
         self._report(reader)
 
+    def _close(self, side: str) -> None:
+        """End what has begun on a side, which is not a message."""
+        reader, self._readers[side] = self._readers[side], JsonLinesReader(DEFAULT_MAX_EVENT_BYTES)
+        for name, data in reader.close():
+            if name is not RAW:
+                self._message(side, data)
+        self._report(reader)
+
     def _report(self, reader: JsonLinesReader) -> None:
         for problem in reader.problems:
-            self._running.find(*problem)
+            if problem[0] != "unterminated-event":  # about server-sent events
+                self._running.find(*problem)
         reader.problems.clear()
 
     def _message(self, side: str, data: bytes, *, respelled: bool = False) -> None:

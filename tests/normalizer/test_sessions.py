@@ -52,7 +52,7 @@ def _session(name: str, messages: list[Any], seed: int | None = None) -> Session
     session, draw = Session(name, kept=True), random.Random(seed)
     tagged = (each if isinstance(each, tuple) else ("received", each) for each in messages)
     for side, group in groupby(tagged, itemgetter(0)):
-        whole = [json.dumps(message, ensure_ascii=False).encode() for _, message in group]
+        whole = [m if isinstance(m, bytes) else json.dumps(m, ensure_ascii=False).encode() for _, m in group]
         for data in whole if seed is None else [b"".join(whole)]:
             start = 0
             while start < len(data):
@@ -105,3 +105,37 @@ def test_a_cancelled_call_is_reported_and_gets_no_result() -> None:
     assert [each["id"] for each in sent["toolResponse"]["functionResponses"]] == ["a"]
     assert [call.id for call in session.open_calls] == ["a"]
     assert _session("google.live", LIVE, 1).responses == _session("google.live", LIVE).responses
+
+
+ENDS, INTERRUPTED = ({"serverContent": {word: True}} for word in ("turnComplete", "interrupted"))
+NAMELESS = {"toolCall": {"functionCalls": [{"name": "f", "args": {}}]}}
+RESULT = ("sent", {"toolResponse": {"functionResponses": [{"id": "a", "name": "f", "response": {}}]}})
+NO_CREATED = {
+    "type": "response.completed",
+    "response": {"id": "r", "object": "response", "output": [WHOLE[-2]["item"]]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "messages", "kept", "codes"),
+    [
+        ("google.live", [LIVE[0], INTERRUPTED | LIVE[0], ENDS, LIVE[0]], 4, ["response-interrupted"]),
+        ("google.live", [LIVE[2], INTERRUPTED, LIVE[0], ENDS], 0, ["response-interrupted"]),
+        ("google.live", [LIVE[0], RESULT, LIVE[0]], 4, []),
+        ("google.live", [NAMELESS, NAMELESS], 2, ["id-missing"] * 2),
+        ("google.live", [{"toolCall": [], "toolCallCancellation": {"ids": [{}]}}], 0, ["call-cancelled", "wrong-type"]),
+        ("google.live", [b'{"toolCall":{"functi', LIVE[0]], 2, ["undecodable-event"]),
+        ("openai.responses", [NO_CREATED, {"type": []}], 1, ["event-unmatched"]),
+    ],
+)
+def test_unusual_messages_neither_lose_nor_revive_calls(
+    name: str, messages: list[Any], kept: int, codes: list[str]
+) -> None:
+    session = _session(name, messages)
+    chosen = [select(response) for response in session.responses]
+    found = [finding.code for finding in session.findings]
+    assert (sum(len(each.kept) for each in chosen), found) == (kept, codes)
+    assert len({call.id for each in chosen for call in each.calls}) == len(session.open_calls)
+    assert all(
+        each.kept or session.results(*one, {}) == [] for *one, each in zip(session.responses, chosen, strict=True)
+    )

@@ -30,7 +30,7 @@ def declared_functions(request: Any) -> Declared:
 
     Tools in the form of another wire count, too.
     """
-    body = camel_case(request) if isinstance(request, dict) else {}
+    body = camel_case(members_except(request, "contents")) if isinstance(request, dict) else {}
     schemas = dict(declared_by_json(body).schemas)
     for tool in listed(body.get("tools")):
         for declaration in listed(member(tool, "functionDeclarations")):
