@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -64,8 +64,8 @@ class Server:
     def interrupted(self, sent: list[Json]) -> Iterable[Json]:
         return ()
 
-    def error(self, words: str) -> Json:
-        return {"type": "error", "status": 404, "error": {"type": "not_recorded", "code": None, "message": words}}
+    def error(self, status: int, error: Json) -> Json:
+        return {"type": "error", "status": status, "error": error}
 
     def frame(self, made: Json) -> Json:
         return made
@@ -76,6 +76,8 @@ class _Realtime(Server):
         super().__init__(session, model)
         self._number = 0
         self._response: str | None = None
+        self._ids: list[str] = []  # of the responses, which are answers to the same request after a cancellation
+        self._outside = False  # whether the client asked outside of the conversation
 
     def greeting(self) -> Iterable[Json]:
         yield {"type": "session.created", "session": {"type": "realtime", "model": self.model}}
@@ -83,7 +85,8 @@ class _Realtime(Server):
     def acknowledged(self, message: Json) -> Iterable[Json]:
         if message.get("type") == "session.update":
             settings = message.get("session")
-            yield {"type": "session.updated", "session": {"model": self.model, **(settings or {})}}
+            settings = settings if isinstance(settings, dict) else {}
+            yield {"type": "session.updated", "session": {"model": self.model, **settings}}
         elif message.get("type") == "conversation.item.create":
             for word in ("added", "done"):
                 yield {"type": f"conversation.item.{word}", "previous_item_id": None, "item": message.get("item")}
@@ -91,6 +94,11 @@ class _Realtime(Server):
             words = "Cancellation failed: no active response found"
             error = {"type": "invalid_request_error", "code": "response_cancel_not_active", "message": words}
             yield {"type": "error", "error": error}
+
+    def asks(self, message: Json) -> bool:
+        if asks := super().asks(message):
+            self._outside = member(message.get("response"), "conversation") == "none"
+        return asks
 
     def interrupts(self, message: Json) -> bool:
         return message.get("type") == "response.cancel"
@@ -114,7 +122,12 @@ class _Realtime(Server):
     def frame(self, made: Json) -> Json:
         self._number += 1
         if made["type"] == "response.created":
-            self._response = made["response"]["id"]
+            self._ids.append(made["response"]["id"])
+            count = self._ids.count(self._ids[-1])
+            self._response = self._ids[-1] + (f"_{count}" if count > 1 else "")
+        if "response" in made:
+            place = {"conversation_id": None} if self._outside else {}
+            made = {**made, "response": {**made["response"], **place, "id": self._response}}
         of_response = made["type"].startswith("response.") and "response" not in made
         return {**made, "event_id": f"event_{self._number}", **({"response_id": self._response} if of_response else {})}
 
@@ -138,8 +151,9 @@ class _Live(Server):
         yield {"serverContent": {"interrupted": True}}
         yield {"serverContent": {"turnComplete": True}}
 
-    def error(self, words: str) -> Json:
-        return {"error": {"code": 404, "status": "NOT_FOUND", "message": words}}
+    def error(self, status: int, error: Json) -> Json:
+        # Google's SDK reads these members at the top of the message.
+        return {"code": status, "status": error.get("status", "NOT_FOUND"), "message": error.get("message")}
 
     def _speaks(self, message: Json) -> bool:
         content, live = message.get("clientContent"), message.get("realtimeInput")
@@ -201,10 +215,19 @@ class _Answers(NamedTuple):
             entry.why = str(error)
             raise
         entry.cassette = found.location
+        if (status := found.response["status"]["code"]) >= 400:
+            refusal = json_codec.decode_or_text(found.answer)
+            return [{"error": {}, **(refusal if isinstance(refusal, dict) else {}), "status": status}]
         lines = (event.splitlines() for event in events(found.answer))
         data = (b"".join(line[5:] for line in each if line[:5] == b"data:") for each in lines)
         values = map(json_codec.decode_or_text, data)
         return [value for value in values if isinstance(value, dict)]
+
+
+def _error_in(event: Json) -> Json | None:
+    """Return the error of a body over HTTP, or of Gemini's last event, neither of which a session has."""
+    error = event.get("error")
+    return error if isinstance(error, dict) and "type" not in event else None
 
 
 class _Connection:
@@ -246,17 +269,26 @@ class _Connection:
             await (self._socket.send_bytes(data) if self._server.binary else self._socket.send_text(data.decode()))
         return frames
 
+    def _frames(self, answer: list[Json]) -> Iterator[Json]:
+        for event in answer:
+            if (error := _error_in(event)) is None:
+                yield from self._session.frames(event)
+            else:
+                yield self._server.error(event.get("status") or error.get("code") or 500, error)
+
     async def _respond(self) -> None:
         """Send the response to what the client asked so far, until the client interrupts it."""
         sent: list[Json] = []
         try:
             answer = self._answers.events(self._session.request, self._socket.scope)
         except RequestNotRecorded as error:
-            await self._send([self._server.error(str(error))])
+            words = {"type": "not_recorded", "message": str(error)}
+            await self._send([self._server.error(404, words)])
             return
-        for frame in (frame for event in answer for frame in self._session.frames(event)):
+        ended = len(self._session.responses)
+        for frame in self._frames(answer):
             await asyncio.sleep(self._delay)
-            while not self._inbox.empty():
+            while sent and not self._inbox.empty():
                 message = self._inbox.get_nowait()
                 interrupts = message is not None and self._server.interrupts(message)
                 if message is None or not interrupts or self._server.asks(message):
@@ -265,3 +297,6 @@ class _Connection:
                     await self._send(self._server.interrupted(sent) if interrupts else ())
                     return
             sent += await self._send([frame])
+        if len(self._session.responses) == ended and (len(answer) != 1 or _error_in(answer[0]) is None):
+            self._later.append(None)
+            await self._socket.close(1011, "the recorded response has no end")

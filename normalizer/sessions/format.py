@@ -48,6 +48,10 @@ class Format:
         """Return what the client has asked so far, as a request on the base wire."""
         return {**self.settings, self.member: self.history[:]}
 
+    def asked(self) -> dict[str, Any]:
+        """Return what the next response answers, in the form of `request`."""
+        return self.request()
+
     def add(self, *items: Any) -> None:
         """Add items to the history."""
         if self.responses.kept:

@@ -27,10 +27,11 @@ from .openai_realtime import decoded_size
 
 _SERVER = ("setupComplete", "serverContent", "toolCall", "toolCallCancellation")
 _CLIENT = ("setup", "clientContent", "client_content", "realtimeInput", "toolResponse", "contextUpdate")
+_OF_ERROR = ("code", "status", "message")
 #: All members of a message of the server, and of its content.
 _KNOWN = frozenset(
     (*_SERVER, "usageMetadata", "error", "goAway", "sessionResumptionUpdate", "voiceActivityDetectionSignal")
-) | {"voiceActivity"}
+) | {"voiceActivity", *_OF_ERROR}
 _OF_CANDIDATE = ("groundingMetadata", "urlContextMetadata")
 _ENDS = ("turnComplete", "generationComplete", "interrupted", "turnCompleteReason")
 _OF_INPUT = ("inputTranscription", "interimInputTranscription", "waitingForInput", "interactionStatus")
@@ -109,7 +110,7 @@ class Format(Base):
         if ids := listed(member(message.get("toolCallCancellation"), "ids")):
             self.responses.cancel([str(id) for id in ids])
             self._forget(set(map(str, ids)))
-        if "error" in message:
+        if "error" in message or "code" in message:
             self.responses.fail(message, "")
         for holder, names in ((message, _SERVER), (content, _OBJECTS)):
             for name in names:

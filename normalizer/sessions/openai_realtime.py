@@ -80,6 +80,10 @@ class Format(Base):
             or member(response, "object") == "realtime.response"
         )
 
+    def asked(self) -> dict[str, Any]:
+        """Return what the next response answers, which can be a request outside of the conversation."""
+        return self._aside[0] if self._aside else self.request()
+
     def received(self, message: dict[str, Any], data: bytes) -> None:
         """Take a message of the server."""
         kind = str(message.get("type"))

@@ -48,7 +48,7 @@ class Session:
     @property
     def request(self) -> dict[str, Any]:
         """What the client has asked so far, as a request on the base wire."""
-        request: dict[str, Any] = self._format.request()
+        request: dict[str, Any] = self._format.asked()
         return request
 
     def received(self, message: Any) -> list[SessionEvent]:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import openai
+import pytest
 
 from tests.cassettes.replay.test_tls import trusting
 from tests.support.optional import package
@@ -52,7 +53,11 @@ async def _openai(base: str, trust: Any) -> None:
             session.received(event)
             if event.type == "response.output_item.added" and event.item.type == "function_call":
                 await live.response.cancel()
-    (cut,) = session.responses
+        await live.response.create()
+        while len(session.responses) < 2:
+            session.received(await live.recv())
+    cut, again = session.responses
+    assert (again.complete, cut.id != again.id, len(session.findings)) == (True, True, 1)
     assert (cut.choices[0].stop.raw, bool(cut.calls), select(cut).kept) == ("cancelled", True, [])
 
 
@@ -74,6 +79,11 @@ async def _google(base: str, context: Any) -> None:
         given = await _answer(session, session.say("Where?"), send, live._receive)
         await send(session.say("Wait.")[0])
         assert session.received(await live._receive())[0].event == CallsCancelled([call.id for call in given.calls])
+    options["base_url"] = base.replace("parallel-three", "unknown") + "/google"
+    async with genai.Client(api_key="any", http_options=options).aio.live.connect(model="gemini-live") as live:
+        await send(session.say("Where?")[0])
+        with pytest.raises(genai.errors.ClientError, match="404 NOT_FOUND"):
+            await live._receive()
 
 
 def test_official_sdks_make_turns_with_parallel_calls_and_interrupt_them(index: ResponseIndex) -> None:
