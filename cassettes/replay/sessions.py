@@ -282,8 +282,7 @@ class _Connection:
         try:
             answer = self._answers.events(self._session.request, self._socket.scope)
         except RequestNotRecorded as error:
-            words = {"type": "not_recorded", "message": str(error)}
-            await self._send([self._server.error(404, words)])
+            await self._send([self._server.error(404, {"type": "not_recorded", "message": str(error)})])
             return
         ended = len(self._session.responses)
         for frame in self._frames(answer):

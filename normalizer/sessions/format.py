@@ -18,7 +18,6 @@ class Format:
     """Base of the formats. A module of a format has a subclass with the same name, which adds:
 
         claims(message)              whether only this format has a message
-        is_message(message)          whether it is a message, and not a value within one
         received(message, data)      takes a message of the server, and its bytes
         sent(message)                takes a message of the client
         results(response, results)   the messages with the results of a response
@@ -37,12 +36,6 @@ class Format:
         assert form is not None
         self.form = form
         self.member = form.member
-
-    @staticmethod
-    def is_message(message: dict[str, Any]) -> bool:
-        """Return whether a value is a message of this format, and not a value within one."""
-        kind = str(message.get("type"))
-        return "." in kind or kind == "error"
 
     def request(self) -> dict[str, Any]:
         """Return what the client has asked so far, as a request on the base wire."""

@@ -71,8 +71,6 @@ class Format(Base):
         """Return whether only this format has such a message."""
         return any(isinstance(message.get(name), dict) for name in (*_SERVER, *_CLIENT))
 
-    is_message = claims
-
     @property
     def _key(self) -> str:
         return str(self._number)

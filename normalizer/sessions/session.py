@@ -115,7 +115,7 @@ class Session:
             return
         if self._readers[side].pending and data[:1] == b"{":
             value = json_codec.decode_or_text(data)
-            if isinstance(value, dict) and self._format.is_message(value):
+            if isinstance(value, dict) and ("." in str(value.get("type")) or self._format.claims(value)):
                 self._close(side)  # what was before was cut, and does not continue here
         reader = self._readers[side]
         for name, whole in reader.feed(data):

@@ -110,32 +110,20 @@ def test_a_cancelled_call_is_reported_and_gets_no_result() -> None:
 ENDS, INTERRUPTED = ({"serverContent": {word: True}} for word in ("turnComplete", "interrupted"))
 NAMELESS = {"toolCall": {"functionCalls": [{"name": "f", "args": {}}]}}
 RESULT = ("sent", {"toolResponse": {"functionResponses": [{"id": "a", "name": "f", "response": {}}]}})
-NO_CREATED = {
-    "type": "response.completed",
-    "response": {"id": "r", "object": "response", "output": [WHOLE[-2]["item"]]},
-}
+OUTPUT = {"type": "response.completed", "response": {"id": "r", "output": [WHOLE[-2]["item"]]}}
 
 
-@pytest.mark.parametrize(
-    ("name", "messages", "kept", "codes"),
-    [
-        ("google.live", [LIVE[0], INTERRUPTED | LIVE[0], ENDS, LIVE[0]], 4, ["response-interrupted"]),
-        ("google.live", [LIVE[2], INTERRUPTED, LIVE[0], ENDS], 0, ["response-interrupted"]),
-        ("google.live", [LIVE[0], RESULT, LIVE[0]], 4, []),
-        ("google.live", [NAMELESS, NAMELESS], 2, ["id-missing"] * 2),
-        ("google.live", [{"toolCall": [], "toolCallCancellation": {"ids": [{}]}}], 0, ["call-cancelled", "wrong-type"]),
-        ("google.live", [b'{"toolCall":{"functi', LIVE[0]], 2, ["undecodable-event"]),
-        ("openai.responses", [NO_CREATED, {"type": []}], 1, ["event-unmatched"]),
-    ],
-)
-def test_unusual_messages_neither_lose_nor_revive_calls(
-    name: str, messages: list[Any], kept: int, codes: list[str]
-) -> None:
-    session = _session(name, messages)
-    chosen = [select(response) for response in session.responses]
-    found = [finding.code for finding in session.findings]
-    assert (sum(len(each.kept) for each in chosen), found) == (kept, codes)
-    assert len({call.id for each in chosen for call in each.calls}) == len(session.open_calls)
-    assert all(
-        each.kept or session.results(*one, {}) == [] for *one, each in zip(session.responses, chosen, strict=True)
-    )
+def test_unusual_messages_neither_lose_nor_revive_calls() -> None:
+    rows: list[tuple[list[Any], int, list[str]]] = [
+        ([LIVE[0], {**INTERRUPTED, **LIVE[0]}, ENDS, RESULT, LIVE[0]], 4, ["response-interrupted"]),
+        ([LIVE[2], INTERRUPTED, LIVE[0], ENDS, {"toolCall": []}], 0, ["response-interrupted", "wrong-type"]),
+        ([b'{"toolCall":{"functi', NAMELESS, NAMELESS], 2, ["undecodable-event", *["id-missing"] * 2]),
+        ([OUTPUT, {"type": []}], 1, ["event-unmatched"]),
+    ]
+    for messages, kept, codes in rows:
+        session = _session("openai.responses" if OUTPUT in messages else "google.live", messages)
+        chosen = [select(response) for response in session.responses]
+        found = [finding.code for finding in session.findings]
+        assert (sum(len(each.kept) for each in chosen), found) == (kept, codes)
+        assert len({call.id for each in chosen for call in each.calls}) == len(session.open_calls)
+        assert all(select(one).kept or not session.results(one, {}) for one in session.responses)
