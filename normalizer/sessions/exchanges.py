@@ -62,7 +62,7 @@ class Responses:
         self.answered: set[Any] = set()
         self.running: dict[str, _Running] = {}
         self._provider = provider
-        self._ended: set[str] = set()
+        self.ended: set[str] = set()
         self._given: dict[str, SessionExchange] = {}  # the last response that had a call, by its id
 
     def emit(self, key: str | None, event: Event | Response | CallsCancelled | InputTranscript | AudioOutput) -> None:
@@ -83,7 +83,7 @@ class Responses:
         declared = request if request.get("tools") else None
         decoder = StreamDecoder(self.wire, provider=self._provider, request=declared)
         self.running[key] = _Running(decoder, request)
-        self._ended.discard(key)
+        self.ended.discard(key)
 
     def only(self) -> str | None:
         """Return the key of the response that runs, None if several run or none."""
@@ -95,7 +95,7 @@ class Responses:
         An event without a key belongs to the only response that runs. ``request``: see `begin`.
         """
         key = key if isinstance(key, str) else self.only()
-        if key is None or key in self._ended:
+        if key is None or key in self.ended:
             state = "none" if key is None else f"{key}, which has ended"
             self.find("event-unmatched", f"{what} belongs to {state}")
             return
@@ -116,7 +116,7 @@ class Responses:
         running = self.running.pop(key, None)
         if running is None:
             return None
-        self._ended.add(key)
+        self.ended.add(key)
         response = running.decoder.finish()
         self.finished.append(response)
         self.open_calls |= {call.id: call for call in select(response).calls if call.id not in self.answered}

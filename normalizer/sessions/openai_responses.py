@@ -46,11 +46,12 @@ class Format(Base):
         kind, lane = str(message.get("type")), str(message.get("stream_id") or "")
         id = member(message.get("response"), "id")
         event = data if "stream_id" not in message else members_except(message, "stream_id")
-        if kind == "response.created" or (isinstance(id, str) and id != self._keys.get(lane)):
-            self._begin(lane, str(id))
+        idle = self._keys.get(lane) not in self.responses.running
+        if kind == "response.created" or (idle and isinstance(id, str) and id not in self.responses.ended):
+            self._begin(lane, id if isinstance(id, str) else f"response {len(self.responses.finished) + 1}")
         elif kind == "response.failed" and id in self._failed:
             return  # the error before it has ended the response
-        elif kind == "error" and self._keys.get(lane) not in self.responses.running:
+        elif kind == "error" and idle:
             if not self._asked.get(lane):
                 self.responses.fail(message, "")
                 return
@@ -59,7 +60,7 @@ class Format(Base):
             if kind.endswith(".failed"):
                 self.responses.fail(message, f"{kind}: ")
             return
-        key = self._keys.get(lane)
+        key = id if isinstance(id, str) else self._keys.get(lane)
         self.responses.feed(key, event, dict, kind)
         if kind == "error":
             self._failed.add(key)
@@ -92,7 +93,7 @@ class Format(Base):
     def _begin(self, lane: str, key: str) -> None:
         before = self._keys.get(lane)
         asked = self._asked.get(lane)
-        if before == key and (key in self.responses.running or not asked):
+        if (key == before or key in self.responses.ended) and (key in self.responses.running or not asked):
             return  # the event is repeated
         if before is not None:
             self.responses.end(before)  # if it runs, it has no end, and is incomplete
