@@ -25,7 +25,7 @@ from .wires.stop_words import reason_of
 #: The indexes of a unit, those of its parent first.
 _Key = tuple[int | None, ...]
 #: Events that keep a connection alive, which some servers send on every wire, and events that report an error.
-_SILENT, _ERRORS = frozenset(("ping", "keepalive")), frozenset(("error", "response.error"))
+SILENT, _ERRORS = frozenset(("ping", "keepalive")), frozenset(("error", "response.error"))
 #: The event with which many servers end a stream on any wire.
 _DONE = b"[DONE]"
 #: Problem of a reader -> what a client that follows the standard makes of it.
@@ -93,7 +93,7 @@ class StreamForm:
         self._label = kind or "a chunk"
         is_named = name == "error" and kind not in self._grammar.types
         self._failed = is_named or kind in _ERRORS or not (kind or event.get("error") is None)
-        if self._failed or kind in _SILENT:
+        if self._failed or kind in SILENT:
             return
         self._check_place(kind, name, members)
         self._check_units(kind, members, data)
@@ -147,7 +147,8 @@ class StreamForm:
     def _check_place(self, kind: str, name: str | Mark | None, event: dict[str, Any]) -> None:
         """Check what concerns events of all types: their names, and whether one may still come."""
         grammar, response = self._grammar, self._grammar.units[0] if self._grammar.units else Unit("")
-        if name != kind and (self._named == "required" or (self._named and name)):
+        is_due = self._named if name else self._named == "required" and kind in grammar.types
+        if name != kind and is_due:
             has = f"the event has the name {name}" if name else "the event has no name, and clients drop it"
             self._report("event-name", f"{has}; the type in its data is {kind or 'missing'}")
         member, *values = grammar.marker or ("",)

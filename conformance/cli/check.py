@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,11 +189,11 @@ def command(
         known_gateway = settings is not None and settings.known is not None
         _check_baseline_files(names, file, known_gateway=known_gateway)
     new_file = update_baseline and file is not None and not file.exists()
-    expected = suite.expected_failures(file, none=no_baseline or new_file)
+    expected = suite.expected_failures(file, none=no_baseline or new_file, needs=agent.needs if agent else ())
     how = {"unreleased": unreleased, "twice": not once, "exhaustive": exhaustive, "jobs": jobs or 0}
     run = _run(settings, names, case_filter, expected=expected, **how)
     if update_baseline:
-        _update(run, file)
+        _update(run, file, agent.needs if agent else ())
     report = Report(run, *others)
     if update_baseline:
         code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
@@ -231,11 +231,11 @@ def _check_baseline_files(names: Sequence[str], file: Path | None, *, known_gate
         options.must_be_writable(path.parent if folder else path, folder=folder)
 
 
-def _update(run: results.Run, file: Path | None) -> None:
+def _update(run: results.Run, file: Path | None, needs: Iterable[str]) -> None:
     for tested in run.subjects:
         path = file or baseline.shipped_path(tested.name)
         own = [result for result in run.results if result.subject == tested.name]
-        baseline.write(path, baseline.updated_entries(own, baseline.read(path)))
+        baseline.write(path, baseline.updated_entries(own, baseline.read(path, needs)))
         click.echo(f"written: {path}", err=True)
 
 

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolparity.cassettes.surfaces import Surface
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
+from toolparity.normalizer.readers import DEFAULT_MAX_EVENT_BYTES, SseReader, sniff
+from toolparity.normalizer.stream_form import SILENT, check_stream
+from toolparity.normalizer.wires.grammar import Grammar
+from toolparity.normalizer.wires.registry import spec
 from toolparity.reports.results import Effect
 
 from ..cases.expected import Expected
 from ..gateway.conversation import Turn
-from ..gateway.http_rules import faults_of
+from ..gateway.http_rules import faults_of, listed
 from ..gateway.reduction import Pair
 from ..laws.law import Failure
 from ..laws.matching import json_equal
-from ..oracle import json_values
 from ..subjects import SubjectExchange
 from ..subjects.reference import read_answer
 from .table import Situation
 
-_PING = re.compile(rb'(?m)^(?:event: ?(?:ping|keepalive)|data: ?\{"type": ?"(?:ping|keepalive)")')
-_COMMENT = re.compile(rb"(?m)^:")
-_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_COMMENT = re.compile(rb"(?:^|[\r\n]):")
+#: Some encoders escape characters such as > in JSON, and a gateway may put JSON into a text.
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+#: Member -> the value that it has if it is left out.
+_DEFAULTS = {"is_error": False, "caller": {"type": "direct"}, "tool_choice": "auto", "detail": "auto"}
+#: The members with the arguments of calls. They may have no more members, and their JSON may have other spaces.
+_ARGUMENTS = ("input", "arguments")
 
 
 class Played(Struct, frozen=True, dict=True):
@@ -53,15 +60,14 @@ class Played(Struct, frozen=True, dict=True):
         return self.turn.served.hold is not None and self.turn.served.hold.buffered
 
     @cached_property
-    def provided(self) -> list[Any]:
+    def provided(self) -> list[dict[str, Any]]:
         """The events of the provider's stream."""
-        return list(json_values(self.exchange))
+        return _read(self.exchange.body)
 
     @cached_property
-    def events(self) -> list[Any]:
+    def events(self) -> list[dict[str, Any]]:
         """The events of the reply; empty if it is not a stream."""
-        body = self.turn.reply.body
-        return [] if body.lstrip()[:1] in (b"{", b"[") else list(json_values(replace(self.exchange, pieces=[body])))
+        return _read(self.turn.reply.body)
 
     @cached_property
     def reply_json(self) -> Any:
@@ -77,40 +83,72 @@ class Played(Struct, frozen=True, dict=True):
 Check = Callable[..., Iterator[Failure]]
 
 
-def members(value: Any, path: str) -> list[Any]:
-    """Return the values at a path such as ``tools[].name``. ``[kind]`` selects items by their type.
+def _read(body: bytes) -> list[dict[str, Any]]:
+    reader = sniff(body, DEFAULT_MAX_EVENT_BYTES)
+    data = [*reader.feed(body), *reader.close()] if isinstance(reader, SseReader) else []
+    events = [(name, json_codec.decode_or_text(text)) for name, text in data]
+    return [{"type": name, **event} if name in SILENT else event for name, event in events if isinstance(event, dict)]
 
-    A holder without the member is left out.
+
+def members(value: Any, path: str) -> list[Any]:
+    """Return the values at a path such as ``tools[].name``. ``[kind]`` selects items by their type, ``[0]`` the first.
+
+    A holder without the member is left out. A text in place of a list is a block with this text.
     """
     name, _, rest = path.partition(".")
     name, is_list, kind = name.removesuffix("]").partition("[")
     held = value.get(name) if isinstance(value, dict) else None
     if is_list:
-        listed = held if isinstance(held, list) else []
-        values = [one for one in listed if not kind or (isinstance(one, dict) and one.get("type") == kind)]
+        listed = held if isinstance(held, list) else [{"text": held}] if isinstance(held, str) else []
+        kinds = [one.get("type") if isinstance(one, dict) else None for one in listed]
+        values = listed[:1] if kind == "0" else [one for one, of in zip(listed, kinds, strict=True) if kind in ("", of)]
     else:
         values = [] if held is None else [held]
     return [one for each in values for one in members(each, rest)] if rest else values
 
 
 def up(played: Played, *paths: str) -> Iterator[Failure]:
-    """Check that members of the request reach the provider as they were sent. A list ``name[]`` may get more values."""
+    """Check that members of the request reach the provider with their meaning. There may be more of them."""
     for path in paths:
+        name = path.rpartition(".")[2]
         wanted, got = members(played.turn.body, path), members(played.turn.captured[0], path)
-        if not (json_equal(wanted, got) or (path.endswith("[]") and all(value in got for value in wanted))):
-            effect: Effect = "lost" if len(got) < len(wanted) else "altered"
+        needed, others = ([one for one in values if one != _DEFAULTS.get(name)] for values in (wanted, got))
+        if not _has(name, needed, others) or (name in _DEFAULTS and len(needed) < len(others)):
+            effect: Effect = "lost" if len(others) < len(needed) else "altered"
             yield Failure(0, f"{path} does not reach the provider as it was sent", wanted, got, effect=effect)
+
+
+def _has(name: str, wanted: list[Any], got: list[Any]) -> bool:
+    """Return whether a list has these values in their order, among others. A second value of an id is another one."""
+    rest = iter(got)
+    doubled = name.endswith("id") and len(set(map(str, got))) < len(got)
+    return not doubled and all(any(_means(name, value, one) for one in rest) for value in wanted)
+
+
+def _means(name: str, wanted: Any, got: Any) -> bool:
+    """Return whether the value of a member means the same. Objects and lists may have more."""
+    if name in _ARGUMENTS:
+        return json_equal(
+            *(json_codec.decode_or_text(one.encode()) if isinstance(one, str) else one for one in (wanted, got))
+        )
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return all(_means(key, value, got.get(key, _DEFAULTS.get(key))) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(got, list):
+        return _has("", wanted, got)
+    return json_equal(_as_text(wanted), _as_text(got))
+
+
+def _as_text(value: Any) -> Any:
+    """Return the text of content that is a list of one text."""
+    block = value[0] if isinstance(value, list) and len(value) == 1 else None
+    return block["text"] if isinstance(block, dict) and block.keys() >= {"type", "text"} else value
 
 
 def header(played: Played, name: str) -> Iterator[Failure]:
     """Check that each value of a header of the request reaches the provider."""
-    wanted, got = _values(played.turn.sent, name), _values(played.turn.headers[0], name)
+    wanted, got = listed(played.turn.sent, name), listed(played.turn.headers[0], name)
     if lost := [value for value in wanted if value not in got]:
         yield Failure(0, f"the request to the provider lacks {name}: {', '.join(lost)}", wanted, got, effect="lost")
-
-
-def _values(headers: Mapping[str, str], name: str) -> list[str]:
-    return [one.strip() for one in headers.get(name, "").split(",") if one.strip()]
 
 
 def texts(played: Played, member: str) -> Iterator[Failure]:
@@ -144,26 +182,33 @@ def unbuffered(played: Played) -> Iterator[Failure]:
 
 
 def named(played: Played) -> Iterator[Failure]:
-    """Check that each event has a name, and a blank line behind it."""
+    """Check that each event of the wire has a name, and a blank line behind it."""
     yield from stream(played)
-    for event in _BLANK_LINE.split(played.turn.reply.body):
-        if b"data:" in event and (b"event:" not in event or event.count(b"\ndata:") > 1):
-            shown = event[:120].decode("utf-8", "replace")
-            yield Failure(0, "an event has no name, or no blank line behind it", got=shown, effect="altered")
+    for found in check_stream(played.turn.reply.body, played.surface.wire):
+        if found.rule == "events-not-separated" or "has no name" in found.message:
+            yield Failure(0, found.message, got=found.path or played.shown, effect="altered")
 
 
 def ends(played: Played, kind: str) -> Iterator[Failure]:
-    """Check that the events that end the parts of a response come as often as the provider sends them."""
-    yield from stream(played)
-    wanted, got = (sum(event.get("type") == kind for event in events) for events in (played.provided, played.events))
-    if wanted != got:
-        effect: Effect = "lost" if got < wanted else "duplicated"
-        yield Failure(0, f"{kind} comes {got} times, and the provider sends it {wanted} times", effect=effect)
+    """Check that each part of the provider's response ends, and that no part of the reply does so twice."""
+    yield from has(played, kind)
+    grammar = spec(played.surface.wire).grammar or Grammar("", ())
+    unit = next(unit for unit in grammar.units if unit.end == kind)
+    ended = [event for event in played.events if event.get("type") in (unit.start, kind)]
+    ids = ([*members(event, "item.id"), *members(event, unit.keys), id(event)][0] for event in ended)
+    seen = Counter(zip((event["type"] for event in ended), ids, strict=True))
+    for (type, part), count in seen.items():
+        starts = seen[unit.start, part] if isinstance(part, int) else 0  # blocks may share an index, and not an id
+        if type == kind and count > max(1, starts):
+            yield Failure(0, f"{kind} comes {count} times for one {unit.name}: {part}", effect="duplicated")
 
 
 def has(played: Played, kind: str) -> Iterator[Failure]:
     """Check that the events of a kind come at least as often as the provider sends them."""
-    yield from (failure for failure in ends(played, kind) if failure.effect != "duplicated")
+    yield from stream(played)
+    wanted, got = (sum(event.get("type") == kind for event in events) for events in (played.provided, played.events))
+    if got < wanted:
+        yield Failure(0, f"{kind} comes {got} times, and the provider sends it {wanted} times", effect="lost")
 
 
 def before(played: Played, kind: str, last: str) -> Iterator[Failure]:
@@ -177,8 +222,9 @@ def before(played: Played, kind: str, last: str) -> Iterator[Failure]:
 def pings(played: Played, events: str = "") -> Iterator[Failure]:
     """Check that an event that only keeps the connection alive comes back. A comment may do, unless events count."""
     yield from stream(played)
-    body = played.turn.reply.body
-    if not _PING.search(body) and (events or not _COMMENT.search(body)):
+    if not any(event.get("type") in SILENT for event in played.events) and (
+        events or not _COMMENT.search(played.turn.reply.body)
+    ):
         yield Failure(0, "the ping of the provider does not come back", effect="lost")
 
 
@@ -209,12 +255,12 @@ def waits(played: Played) -> Iterator[Failure]:
     yield from (failure for failure in played.faults if "have the" in failure.reason)
 
 
-def words(played: Played) -> Iterator[Failure]:
-    """Check that an error comes back with the status and the words of the provider, alone or among others."""
-    yield from answered(played)
-    wanted = json_codec.decode(played.situation.error)["error"]
-    got = played.reply_json.get("error") if isinstance(played.reply_json, dict) else None
-    if wanted["message"] not in str(got.get("message") if isinstance(got, dict) else got):
+def words(played: Played, exactly: str = "") -> Iterator[Failure]:
+    """Check that an error has the words of the provider anywhere, and its status, or one of its class."""
+    yield from answered(played) if exactly else status(played)
+    wanted = json_codec.decode(played.situation.error)["error"]["message"]
+    got = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), played.turn.reply.body.decode("utf-8", "replace"))
+    if wanted not in got:
         yield Failure(0, "the error has other words than the provider's", wanted, played.shown, effect="altered")
 
 

@@ -17,7 +17,7 @@ from ..cases.expected import Expected
 from ..cases.scenarios import scenarios
 from ..cases.traffic import responses
 from ..gateway import correlation
-from ..gateway.client import Client, curl
+from ..gateway.client import Client, Reply, curl
 from ..gateway.conversation import Route, Turn, read_reply
 from ..gateway.errors import GatewayFailed
 from ..gateway.holding import hold_of
@@ -138,7 +138,10 @@ def _played(agent: CodingAgent, situation: Situation, client: Client, route: Rou
     )
     with upstream.ticket(token, served) as ticket:
         upstream.every, upstream.beside = ticket, beside
-        reply = client.ask(path, body, headers, on_body)
+        try:
+            reply = client.ask(path, body, headers, on_body)
+        except TimeoutError:
+            reply = Reply(0, b"", "no reply in time")
         upstream.every, upstream.beside = None, {}
     exchange = SubjectExchange(
         wire=surface.wire, provider=surface.provider, stream=stream, pieces=pieces, request=body, status=served.status

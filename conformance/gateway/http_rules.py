@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from toolparity.normalizer.stream_form import check_stream
@@ -22,6 +22,7 @@ _DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
 _TYPED = frozenset(("openai.chat", "openai.responses", "anthropic.messages"))
 #: The law about the form of a stream.
 FORM = "stream-form"
+_BETA = "anthropic-beta"
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
@@ -133,9 +134,10 @@ def _request_headers(turn: Turn, pair: Pair) -> _Found:
             continue
         if not headers.get("anthropic-version"):
             yield "the request to the upstream has no anthropic-version, which Anthropic requires", None, ""
-        if pair.same and (lost := _betas(turn.sent) - _betas(headers)):
-            yield "the request to the upstream lacks betas of the client", sorted(lost), sorted(_betas(headers))
+        if pair.same and (lost := set(listed(turn.sent, _BETA)).difference(listed(headers, _BETA))):
+            yield "the request to the upstream lacks betas of the client", sorted(lost), sorted(listed(headers, _BETA))
 
 
-def _betas(headers: Any) -> set[str]:
-    return {beta.strip() for beta in headers.get("anthropic-beta", "").split(",")} - {""}
+def listed(headers: Mapping[str, str], name: str) -> list[str]:
+    """Return the values of a header that has a list."""
+    return [one.strip() for one in headers.get(name, "").split(",") if one.strip()]

@@ -21,7 +21,7 @@ _CHUNKS_PER_WRITE = 8
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request. ``headers``: by their names in lower case; of a repeated header the last value.
+    """A request. ``headers``: by their names in lower case; different values of a repeated one are joined by commas.
 
     ``query``: what follows the path, without its question mark.
     """
@@ -127,7 +127,10 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, transport: asyncio.Transport) -> bool:
         assert self._head is not None
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._head.headers}
+        headers: dict[str, str] = {}
+        for name, value in ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._head.headers):
+            known = headers.setdefault(name, value)
+            headers[name] = known if known == value else f"{known}, {value}"
         path, _, query = self._head.target.decode("latin-1").partition("?")
         request = HttpRequest(self._head.method.decode("latin-1"), path, headers, bytes(self._body), query)
         response = self._respond(request)

@@ -108,8 +108,11 @@ def shipped_path(name: str) -> Path:
     return SHIPPED.joinpath(*gateway, f"{file}.yaml")
 
 
-def read(path: Path) -> list[BaselineEntry]:
-    """Read the entries of a file; a file that does not exist has none. Raises InvalidBaseline."""
+def read(path: Path, needs: Iterable[str] = ()) -> list[BaselineEntry]:
+    """Read the entries of a file; a file that does not exist has none. ``needs``: scenarios of a coding agent.
+
+    Raises InvalidBaseline.
+    """
     if not path.exists():
         return []
     try:
@@ -119,17 +122,17 @@ def read(path: Path) -> list[BaselineEntry]:
         raise InvalidBaseline(reason, where=str(path), hint="write a list of expected failures") from None
     entries = [(number, entry) for number, one in enumerate(written, 1) for entry in one.entries()]
     for number, entry in entries:
-        if wrong := _unmatchable(entry):
+        if wrong := _unmatchable(entry, needs):
             reason = f"entry {number} can never match: {wrong}"
             raise InvalidBaseline(reason, where=str(path), hint="correct the spelling, or remove the entry")
     return [entry for _, entry in entries]
 
 
-def _unmatchable(entry: BaselineEntry) -> str:
+def _unmatchable(entry: BaselineEntry, needs: Iterable[str]) -> str:
     """Return which pattern of an entry matches nothing that the suite has, or "" if each matches something."""
     known: dict[str, Iterable[str]] = {
         "check": LAWS,
-        "scenario": scenarios(),
+        "scenario": (*scenarios(), *needs),
         "surface": SURFACES,
         "mode": ("plain", "stream"),
         "policy": POLICIES,

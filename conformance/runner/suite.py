@@ -205,18 +205,20 @@ def subject_info(tested: Subject, seconds: float = 0.0) -> results.SubjectInfo:
     )
 
 
-def expected_failures(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:
+def expected_failures(
+    file: Path | None, *, none: bool = False, needs: Iterable[str] = ()
+) -> Callable[[str], list[baseline.BaselineEntry]]:
     """Return a function from a subject's name to its expected failures.
 
-    They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. Raises
-    InvalidBaseline if ``file`` does not exist.
+    They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. ``needs``:
+    as in `baseline.read`. Raises InvalidBaseline if ``file`` does not exist.
     """
     if none or (file is None and own_folder() is not None):  # the shipped baselines are about the shipped scenarios
         return lambda name: []
     if file is not None and not file.is_file():
         hint = "write one with toolparity check SUBJECT --update-baseline --baseline FILE"
         raise InvalidBaseline("the baseline does not exist", where=str(file), hint=hint)
-    return lambda name: baseline.read(file or baseline.shipped_path(name))
+    return lambda name: baseline.read(file or baseline.shipped_path(name), needs)
 
 
 def environment() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -36,9 +37,30 @@ def reword(reply: Reply, asked: Asked) -> None:
         reply.become(b'{"error": {"message": "no"}}', status=reply.status)
 
 
+def other_form(asked: Asked) -> None:
+    """Change the form of a request, and not its meaning."""
+    body = asked.body or {}
+    if "system" in body:
+        body["system"].append({"type": "text", "text": "Be kind."})
+    for item in (*body.get("input", ()), *(block for one in body.get("messages", ()) for block in one["content"])):
+        if "arguments" in item:
+            item["arguments"] = item["arguments"].replace(":", " : ")
+        if "is_error" in item and not item["is_error"]:
+            del item["is_error"]
+
+
+def other_lines(reply: Reply, asked: Asked) -> None:
+    """Send an event in two lines, one without a name at the end, and an error as text."""
+    if reply.streamed:
+        parts = (part.replace(b"data: {", b"data: {\ndata: ") for part in reply.parts)
+        reply.parts = (part for some in (parts, [b"data: [DONE]\n\n"]) for part in some)
+    elif reply.status >= 400:
+        reply.become(json.dumps({"detail": reply.as_json()["error"]["message"]}).encode(), status=reply.status)
+
+
 #: The agent, what a relay does, and the needs that it misses.
 FAULTS: list[tuple[str, Hooks, set[str]]] = [
-    *((agent, Hooks(), set()) for agent in AGENTS),
+    *((agent, hooks, set()) for agent in AGENTS for hooks in (Hooks(), Hooks(other_form, other_lines))),
     ("claude-code", Hooks(lambda asked: removed(asked.headers, "anthropic-beta")), {"betas", "later-betas"}),
     ("claude-code", without("messages", "content", "signature"), {"signed-history"}),
     ("claude-code", streams(form._double, "content_block_stop"), {"block-ends"}),
