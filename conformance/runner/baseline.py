@@ -28,7 +28,7 @@ from toolparity.reports.results import Effect, Result, Verdict
 
 from ..cases.scenarios import scenarios
 from ..errors import InvalidBaseline
-from ..laws import LAWS
+from ..laws import LAWS, SERVER_LAWS
 
 SHIPPED = Path(__file__).resolve().parent.parent / "baselines"
 #: The safe loader, from libyaml if PyYAML was built with it: that one is ten times as fast.
@@ -131,7 +131,7 @@ def read(path: Path, needs: Iterable[str] = ()) -> list[BaselineEntry]:
 def _unmatchable(entry: BaselineEntry, needs: Iterable[str]) -> str:
     """Return which pattern of an entry matches nothing that the suite has, or "" if each matches something."""
     known: dict[str, Iterable[str]] = {
-        "check": LAWS,
+        "check": (*LAWS, *SERVER_LAWS),
         "scenario": (*scenarios(), *needs),
         "surface": SURFACES,
         "mode": ("plain", "stream"),
