@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import http.client
 import ssl
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from io import BufferedReader
@@ -134,9 +135,11 @@ class RawClient:
 
     def _read(self, response: http.client.HTTPResponse, on_body: OnBody | None) -> Reply:
         body, broken = bytearray(), ""
+        packed = response.headers.get("content-encoding", "").lower() == "gzip"  # some send it without being asked
+        unpacked = zlib.decompressobj(wbits=31).decompress if packed else bytes
         try:
             for piece in _chunks(response) if response.chunked else iter(partial(response.read1, _LARGEST_READ), b""):
-                body += piece
+                body += unpacked(piece)
                 if on_body is not None:
                     on_body(bytes(body))
             if not response.chunked and response.length:
@@ -144,7 +147,7 @@ class RawClient:
         except TimeoutError:
             self.close()
             raise
-        except (http.client.HTTPException, OSError, ValueError) as error:
+        except (http.client.HTTPException, OSError, ValueError, zlib.error) as error:
             broken = f"{type(error).__name__}: {error}"
         response.close()  # so that the connection can send the next request
         if broken or response.will_close:

@@ -162,6 +162,10 @@ def command(
         must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
     else:
         must_fit("need", case_filter.scenarios, agent.needs, "--scenario")
+        own = SURFACES[agent.surface]
+        for option, has in (("surface", own.name), ("provider", own.provider), ("wire", own.wire)):
+            if has not in (getattr(case_filter, f"{option}s") or [has]):
+                raise click.UsageError(f"--as {agent.name} judges {has} only: omit --{option}")
     chosen = {
         "SUBJECT": subjects,
         "--baseline": file,

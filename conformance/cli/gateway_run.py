@@ -79,6 +79,8 @@ def settings_at_url(
     except GatewayFailed as error:
         raise click.UsageError(str(error)) from None
     surface = coding_agent(agent).surface if agent else "openai.chat"
+    if agent and not models.keys() <= {surface}:
+        raise click.UsageError(f"--as {agent} needs the model of {surface} only: --model {surface}=NAME")
     chosen = (surface,) if agent else upstreams or tuple(models) or (surface,)
     called = f"--gateway {quote(target.url)}" + (f" --upstream {quote(','.join(chosen))}" if not agent else "")
     called += "".join(f" --model {quote(f'{surface}={name}')}" for surface, name in models.items())

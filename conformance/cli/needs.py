@@ -19,7 +19,8 @@ def show(run: Run, agent: CodingAgent) -> None:
     """Print how many needs the gateway meets, and what is known about each missing one."""
     judged = [result for result in run.results if result.verdicts[0].outcome != "unsupported"]
     met = sum(result.verdicts[0].outcome in KEPT for result in judged)
-    click.echo(f"{agent.title} {agent.version} works through this gateway: {met} of {len(judged)} needs")
+    verdict = "works through this gateway" if met == len(judged) else "misses something in this gateway"
+    click.echo(f"{agent.title} {agent.version} {verdict}: it meets {met} of {len(judged)} needs")
     missing = [result for result in run.results if result.verdicts[0].outcome not in KEPT]
     titles = {scenario.id: scenario.title for scenario in run.scenarios}
     for _, group in groupby(missing, key=_seen):

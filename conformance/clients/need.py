@@ -167,10 +167,10 @@ def answered(played: Played) -> Iterator[Failure]:
         yield Failure(0, f"the gateway answers HTTP {status}: {played.shown}", effect=effect)
 
 
-def stream(played: Played) -> Iterator[Failure]:
-    """Check that a stream comes back as a stream."""
+def stream(played: Played, lines: str = "") -> Iterator[Failure]:
+    """Check that a stream comes back as a stream. ``lines``: an LF ends its lines; CR alone does not."""
     yield from answered(played)
-    if not played.events:
+    if not played.events or (lines and b"\n" not in played.turn.reply.body):
         yield Failure(0, "the reply is not a stream", got=played.shown, effect="altered")
 
 
@@ -250,9 +250,12 @@ def status(played: Played) -> Iterator[Failure]:
     yield from (failure for failure in played.faults if "becomes" in failure.reason)
 
 
-def waits(played: Played) -> Iterator[Failure]:
-    """Check that an error reply has the time to wait."""
+def waits(played: Played, whole: str = "") -> Iterator[Failure]:
+    """Check that an error reply has the time to wait. ``whole``: as whole seconds, or a date."""
     yield from (failure for failure in played.faults if "have the" in failure.reason)
+    got = played.turn.reply.headers.get("retry-after", "")
+    if whole and re.fullmatch(r"\d*\.\d*", got):
+        yield Failure(0, "retry-after is not a whole number", got=got, effect="altered")
 
 
 def words(played: Played, exactly: str = "") -> Iterator[Failure]:

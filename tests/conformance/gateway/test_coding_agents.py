@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import partial
 from typing import Any
@@ -50,12 +51,14 @@ def other_form(asked: Asked) -> None:
 
 
 def other_lines(reply: Reply, asked: Asked) -> None:
-    """Send an event in two lines, one without a name at the end, and an error as text."""
+    """Send an event in two lines, one without a name at the end, and errors as packed text."""
     if reply.streamed:
         parts = (part.replace(b"data: {", b"data: {\ndata: ") for part in reply.parts)
         reply.parts = (part for some in (parts, [b"data: [DONE]\n\n"]) for part in some)
     elif reply.status >= 400:
-        reply.become(json.dumps({"detail": reply.as_json()["error"]["message"]}).encode(), status=reply.status)
+        error = json.dumps({"detail": reply.as_json()["error"]["message"]}).encode()
+        reply.become(gzip.compress(error), status=reply.status)
+        reply.headers["content-encoding"] = "gzip"
 
 
 #: The agent, what a relay does, and the needs that it misses.

@@ -144,6 +144,8 @@ def test_a_gateway_that_never_asks_the_upstream_ends_with_2(port: int) -> None:
         (["--gateway", "portkey", "--header", "x-a: b"], "for a gateway at a URL"),
         (["--gateway", "portkey", "--listen", "9000"], "for a gateway at a URL"),
         (["--gateway", "127.0.0.1:4000"], "write http:// or https://"),
+        (["--gateway", "http://x", "--as", "codex", "--wire", "openai.chat"], "openai.responses only"),
+        (["--gateway", "http://x", "--as", "codex", "--model", "openai.chat=x"], "openai.responses only"),
     ],
 )
 def test_options_that_would_have_no_effect_are_refused(options: list[str], message: str) -> None:
