@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -194,13 +193,15 @@ def ends(played: Played, kind: str) -> Iterator[Failure]:
     yield from has(played, kind)
     grammar = spec(played.surface.wire).grammar or Grammar("", ())
     unit = next(unit for unit in grammar.units if unit.end == kind)
-    ended = [event for event in played.events if event.get("type") in (unit.start, kind)]
-    ids = ([*members(event, "item.id"), *members(event, unit.keys), id(event)][0] for event in ended)
-    seen = Counter(zip((event["type"] for event in ended), ids, strict=True))
-    for (type, part), count in seen.items():
-        starts = seen[unit.start, part] if isinstance(part, int) else 0  # blocks may share an index, and not an id
-        if type == kind and count > max(1, starts):
-            yield Failure(0, f"{kind} comes {count} times for one {unit.name}: {part}", effect="duplicated")
+    ended = set()
+    for event in played.events:
+        part = [*members(event, "item.id"), *members(event, unit.keys), id(event)][0]
+        if event.get("type") == unit.start and isinstance(part, int):  # blocks may share an index, and not an id
+            ended.discard(part)
+        elif event.get("type") == kind and part in ended:
+            yield Failure(0, f"{kind} comes a second time for one {unit.name}: {part}", effect="duplicated")
+        elif event.get("type") == kind:
+            ended.add(part)
 
 
 def has(played: Played, kind: str) -> Iterator[Failure]:
