@@ -40,7 +40,7 @@ def _run(url: str, *options: str, key: str | None = "THE_KEY", model: str | None
     given = ["verify-endpoint", url, "--wire", "openai.chat", *options]
     given += ["--api-key-env", key] if key else []
     given += ["--model", model] if model else []
-    result = CliRunner().invoke(main, given)
+    result = CliRunner().invoke(main, given, env={"COLUMNS": None})  # no table is folded
     assert _KEY not in result.output
     return result
 
