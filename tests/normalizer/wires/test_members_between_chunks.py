@@ -157,10 +157,14 @@ def _deltas() -> list[chat_pb2.Delta]:
 
 
 def skeleton(response: Response) -> dict[str, Any]:
-    """The canonical JSON without usage, raw forms, ids of items, and white space in the texts of arguments."""
+    """The canonical JSON without usage, raw forms, ids of items, and white space in the texts of arguments.
+
+    Gemini explains its finish reason in most bodies and few streams, so its `finishMessage` does not count.
+    """
     plain = msgspec.to_builtins(response)
     for choice in plain["choices"]:
         choice["stop"]["raw"] = None
+        choice["extra"].pop("finishMessage", None)
         for block in choice["blocks"]:
             block["arguments_text"] = "".join((block.get("arguments_text") or "").split())
             for member in ("wire_id", "raw", "extra"):
