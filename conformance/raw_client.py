@@ -9,7 +9,7 @@ import base64
 import http.client
 import ssl
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from io import BufferedReader
 from urllib.parse import SplitResult
@@ -31,6 +31,13 @@ _SHORTEST = 6
 OnBody = Callable[[bytes], None]
 _LARGEST_READ = 1 << 16
 _LARGEST_LINE = 1 << 16
+
+
+def redacted(data: bytes, secrets: Iterable[str]) -> bytes:
+    """Return data without secrets, the longest first, because one may be a part of another."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        data = data.replace(secret.encode(), REDACTED) if len(secret) >= _SHORTEST else data
+    return data
 
 
 class Unreachable(ToolparityError):
@@ -125,10 +132,8 @@ class RawClient:
     def _redacted(self, reply: Reply) -> Reply:
         secrets = self._credentials
         if reply.status >= 400:
-            secrets = {*secrets, *(value for value in self._headers.values() if len(value) >= _SHORTEST)}
-        body, headers = reply.body, dict(reply.headers)
-        for secret in sorted(secrets, key=len, reverse=True):
-            body = body.replace(secret.encode(), REDACTED)
+            secrets = {*secrets, *self._headers.values()}
+        body, headers = redacted(reply.body, secrets), dict(reply.headers)
         for secret in sorted(self._credentials, key=len, reverse=True):
             headers = {name: value.replace(secret, REDACTED.decode()) for name, value in headers.items()}
         return replace(reply, body=body, headers=headers)

@@ -5,7 +5,8 @@
     ws://127.0.0.1:PORT/google/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent
 
 What the client asked so far is a request on the base wire. The index answers it with a recorded or scripted stream,
-whose events become messages of the session. They are emulated: no provider sent them in this form. There is no sound.
+whose events become messages of the session. They are emulated, since providers send such events over HTTP, and they
+have no audio.
 """
 
 from __future__ import annotations

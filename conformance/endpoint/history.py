@@ -53,7 +53,7 @@ def run_of(result: Verification) -> Run:
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs in a file, none if there is no file. The line of a writer that was killed is left out.
+    """Return the runs in a file, none if it is missing. The line of a writer that was killed is left out.
 
     Raises EndpointFailed if the file is not a history.
     """

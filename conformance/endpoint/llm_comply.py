@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from typing import NamedTuple
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.wires.registry import spec
 
+from ..raw_client import redacted
 from .address import Endpoint
 from .errors import EndpointFailed
 
@@ -119,7 +120,8 @@ def verify(wire: str, given: list[str], headers: Mapping[str, str], timeout: flo
         return Compliance(version, format, [], f"llm-comply {version} did not end within {longest:,.0f} seconds")
     plain = {"content-type": "", **spec(wire).headers}
     secrets = {value.removeprefix("Bearer ") for name, value in headers.items() if name not in plain}
-    written, complaint = (_without(text.decode("utf-8", "replace"), secrets) for text in (result.stdout, result.stderr))
+    printed = (redacted(data, secrets) for data in (result.stdout, result.stderr))
+    written, complaint = (data.decode("utf-8", "replace") for data in printed)
     try:
         cases = msgspec.json.decode(written, type=_Report).results
     except msgspec.MsgspecError:
@@ -149,12 +151,6 @@ def arguments(target: Endpoint, model: str, headers: Mapping[str, str], timeout:
     listed = ",".join(f"{name}:{value}" for name, value in sent.items())
     given = ["--json", "--format", format, "--base-url", base, "--model", model, "--timeout", f"{timeout:g}"]
     return [*given, "--auth-header", name, "--no-bearer", f"--api-key={key}", f"--header={listed}"]
-
-
-def _without(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "[redacted]") if len(secret) >= 6 else text
-    return text
 
 
 def _explained(case: Case, format: str) -> Case:

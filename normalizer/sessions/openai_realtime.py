@@ -174,12 +174,13 @@ class Format(Base):
     def _body(self, response: dict[str, Any]) -> dict[str, Any]:
         """Return the body of Responses for a response."""
         details = response.get("status_details")
+        reason, error = member(details, "reason"), member(details, "error")
         body = {name: response[name] for name in ("id", "status", "metadata") if response.get(name) is not None}
         body |= {"object": "response", "model": self.settings.get("model")}
-        if member(details, "reason"):
-            body["incomplete_details"] = {"reason": details["reason"]}  # type: ignore[index]
-        if member(details, "error"):
-            body["error"] = details["error"]  # type: ignore[index]
+        if reason:
+            body["incomplete_details"] = {"reason": reason}
+        if error:
+            body["error"] = error
         output = response.get("output")
         body["output"] = [self._item(item) for item in output] if isinstance(output, list) else []
         usage = response.get("usage")
