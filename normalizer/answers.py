@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from .arguments import overflows
 from .conversation import Assistant, JsonPart, Message, Part, TextPart, ToolResult, ToolResults
-from .errors import DuplicateAnswer, StripIllegal, UnserializableResult
+from .errors import DuplicateAnswer, PolicyError, StripIllegal, UnserializableResult
 from .model import Reasoning, Response, ToolCall
 from .pairing import unanswered
-from .policies import Selection
+from .policies import Selection, checked_response
 
 #: Anything that a tool may return: text, a JSON-serializable value, a list of parts, or a ToolResult.
 Outcome = Any
@@ -34,7 +34,9 @@ def answer(
     result that says it was not executed; dropped and rejected calls get the selection's reason. Without calls there is
     no second message. Raises DuplicateAnswer if two results have the same call id or an outcome matches no call, and
     UnserializableResult for an outcome that is not JSON-serializable, or neither in a mapping nor a ToolResult.
+    Raises PolicyError for an argument that is not a Response or not a Selection.
     """
+    _check(response, selection)
     remaining = _by_id(outcomes)
     reasons = {ref.id: ref.reason for ref in (*selection.dropped, *selection.rejected)}
     choice = next((c for c in response.choices if c.index == selection.choice), None)
@@ -62,8 +64,9 @@ def strip(response: Response, selection: Selection) -> Response:
     """Return the response without its dropped and rejected calls.
 
     Raises StripIllegal if their choice also contains signed or encrypted reasoning: a provider refuses such a turn once
-    it was changed.
+    it was changed. Raises PolicyError for an argument that is not a Response or not a Selection.
     """
+    _check(response, selection)
     cut = {(ref.choice, ref.block) for ref in (*selection.dropped, *selection.rejected)}
     choices = []
     for choice in response.choices:
@@ -73,6 +76,13 @@ def strip(response: Response, selection: Selection) -> Response:
             raise StripIllegal(f"{names}: the same turn contains signed reasoning", where=f"choice {choice.index}")
         choices.append(replace(choice, blocks=[b for i, b in enumerate(choice.blocks) if i not in removed]))
     return replace(response, choices=choices)
+
+
+def _check(response: Response, selection: Selection) -> None:
+    checked_response(response)
+    if not isinstance(selection, Selection):
+        found = type(selection).__name__
+        raise PolicyError(f"selection must be a Selection, got {found}", hint="pass the result of select()")
 
 
 def result_of(call: ToolCall, outcome: Outcome) -> ToolResult:

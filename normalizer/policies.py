@@ -116,15 +116,20 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
     return selection
 
 
-def selection_of(
-    response: Response, policy: Policy = "all", limit: int | None = None, choice: int | None = None
-) -> Selection:
-    """Select like `select`, without a warning in the log: for callers that report the findings."""
+def checked_response(response: Response) -> None:
+    """Raise PolicyError if the argument is not a Response."""
     if not isinstance(response, Response):
         raise PolicyError(
             f"response must be a Response, got {type(response).__name__}",
             hint="pass the result of normalize() or finish()",
         )
+
+
+def selection_of(
+    response: Response, policy: Policy = "all", limit: int | None = None, choice: int | None = None
+) -> Selection:
+    """Select like `select`, without a warning in the log: for callers that report the findings."""
+    checked_response(response)
     keep = POLICIES[policy_name(policy)]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"limit must be >= 0 or None, got {limit!r}", hint="pass a number of calls or None")

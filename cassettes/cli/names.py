@@ -31,11 +31,16 @@ def unknown(what: str, name: str, known: Collection[str]) -> str:
     return f"unknown {what}: {name!r}; {there}"
 
 
-def must_fit(what: str, patterns: Iterable[str], known: Collection[str], option: str | None = None) -> None:
-    """Raise click.BadParameter for the first pattern that matches none of the names."""
+def must_fit(
+    what: str, patterns: Iterable[str], known: Collection[str], option: str | None = None, others: str = ""
+) -> None:
+    """Raise click.BadParameter for the first pattern that matches none of the names.
+
+    ``others``: a clause for the message about names that are not in a table.
+    """
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
-            raise click.BadParameter(unknown(what, pattern, known), param_hint=option)
+            raise click.BadParameter(unknown(what, pattern, known) + others, param_hint=option)
 
 
 class Named(click.Choice):  # type: ignore[type-arg, unused-ignore]

@@ -99,14 +99,23 @@ def single_body(source: str, line: int | None, body: bytes, wire: str | None = N
             wire = detect_body(body)
         except AmbiguousBody as error:
             candidates = f"a body that could be {' or '.join(error.candidates)}" if error.candidates else ""
-            raise UnreadableSource(
-                candidates or "no traffic: the body fits no supported wire", hint="pass it with --wire"
-            ) from None
+            raise UnreadableSource(candidates or f"no traffic: {error.what}", hint="pass it with --wire") from None
         except (ToolparityError, ValueError, RecursionError):
-            raise UnreadableSource(
-                "no traffic: neither a body nor a stream of events", hint="--format text is for lines of text with JSON"
-            ) from None
+            raise _not_traffic(body) from None
     return Exchange(source=source, line=line, wire=wire, stream=is_stream(body, None), body=body)
+
+
+def _not_traffic(body: bytes) -> UnreadableSource:
+    if body.lstrip()[:1] in (b"{", b"["):
+        try:
+            json_codec.decode(body)
+        except (ValueError, RecursionError) as error:
+            return UnreadableSource(
+                f"no traffic: the JSON is cut or invalid: {error}", hint="copy the whole body again"
+            )
+    return UnreadableSource(
+        "no traffic: neither a body nor a stream of events", hint="--format text is for lines of text with JSON"
+    )
 
 
 def parsed(body: bytes | None) -> Any:

@@ -79,8 +79,8 @@ def why_not(item: dict[str, Any]) -> UnreadableSource:
     what = "several members hold requests or responses" if answered(item) else "no member holds a response"
     return UnreadableSource(
         f"no traffic: {what}: {shown_names(item)}",
-        hint="the columns of rows are named with --column request=NAME --column response=NAME, the wire of a body with "
-        "--wire",
+        hint="if this is a body, pass its wire with --wire; if it is a row, its columns with --column request=NAME "
+        "--column response=NAME",
     )
 
 

@@ -22,8 +22,9 @@ from ..clients.table import coding_agent
 from ..known_bad import known_bad
 from ..runner import baseline, fail_on, suite
 from ..runner.judge import CaseFilter
-from ..subjects import known_names, shipped
+from ..subjects import shipped
 from . import gateway_options, needs, rendering
+from .subjects import must_be_subjects
 
 if TYPE_CHECKING:
     from ..clients.table import CodingAgent
@@ -178,7 +179,7 @@ def command(
         "--earlier": earlier,
     }
     _refuse_contradictions({option for option, value in chosen.items() if value})
-    must_fit("subject", [name.partition("==")[0] for name in subjects if ":" not in name], known_names(), "SUBJECT")
+    must_be_subjects(subjects)
     outputs, others = rendering.outputs(filters_and_formats), rendering.others(old, earlier)
     if agent is None and not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)

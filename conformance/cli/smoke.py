@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from toolparity.cassettes.cli import exits
-from toolparity.cassettes.cli.names import must_fit
 from toolparity.normalizer.errors import MissingExtra
 
 from ..errors import InvalidAnswer, UnknownSubject
 from ..runner import smoke
-from ..subjects import known_names, subject
+from ..subjects import subject
+from .subjects import must_be_subjects
 
 
 @click.command(name="smoke", epilog=exits.EPILOG)
@@ -34,7 +34,7 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
       toolparity smoke my.module:Subject
       toolparity smoke exec:"node subject.mjs"
     """
-    must_fit("subject", [] if ":" in name else [name.partition("==")[0]], known_names(), "SUBJECT")
+    must_be_subjects([name])
     try:
         tested = subject(name, timeout=timeout, patience=1)
     except MissingExtra:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from toolparity.cassettes.cli import exits
@@ -9,8 +11,15 @@ from toolparity.cassettes.cli.console import Steps
 from toolparity.cassettes.cli.names import Group, must_fit
 
 from ..errors import UnknownSubject
-from ..subjects import SUBJECTS, environments
+from ..subjects import SUBJECTS, environments, known_names
 from ..subjects.peers import PEERS
+
+
+def must_be_subjects(names: Iterable[str]) -> None:
+    """Raise click.BadParameter for the first name that is neither known, nor a class, nor a program."""
+    shipped = [name.partition("==")[0] for name in names if ":" not in name]
+    others = "; your own class is my_module:Subject, your own program exec:'COMMAND'"
+    must_fit("subject", shipped, known_names(), "SUBJECT", others)
 
 
 @click.group(cls=Group, name="subjects", epilog=exits.EPILOG)

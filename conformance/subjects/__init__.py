@@ -138,7 +138,8 @@ def _load(name: str, load: Callable[[], Any]) -> Subject:
         loaded = load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        hint = "modules are searched in the working directory and on PYTHONPATH"
+        searched = "modules are searched in the working directory and on PYTHONPATH"
+        hint = searched if isinstance(error, ModuleNotFoundError) else ""
         raise UnknownSubject(f"{name} cannot be imported: {reason}", hint=hint) from error
     return _instance(loaded, name)
 
@@ -156,7 +157,7 @@ def _import(name: str) -> Any:
 def _import_file(path: str) -> ModuleType:
     """Import the module in a file, whatever its name is."""
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"no file {path}")
+        raise FileNotFoundError(f"no file {path!r} in {os.getcwd()}")
     if (folder := os.path.dirname(os.path.abspath(path))) not in sys.path:
         sys.path.append(folder)  # for what it imports beside it
     name = os.path.basename(path).removesuffix(".py")

@@ -103,7 +103,8 @@ class Reader(Generic[S]):
                 raise MalformedBody(f"the body is not JSON: {error}", body=data) from None
         fitted = _fit_struct(source, self._cls, "$", notes)
         if fitted is None:
-            raise MalformedBody("the body is JSON but not an object", body=data)
+            found = type(json_codec.decode(data)).__name__
+            raise MalformedBody(f"the body must be a JSON object, got {found}", body=data)
         return fitted
 
 

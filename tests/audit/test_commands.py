@@ -376,8 +376,8 @@ def test_explain_prints_how_each_file_was_read(tmp_path: Path) -> None:
         "  exchanges   0",
         "  not read    1: no traffic: several members hold requests or responses: id, old, new, first at two.csv#1",
         "              two.csv#1: members: id, old, new",
-        "  what to do  the columns of rows are named with --column request=NAME --column response=NAME, the wire of a "
-        "body with --wire",
+        "  what to do  if this is a body, pass its wire with --wire; if it is a row, its columns with --column "
+        "request=NAME --column response=NAME",
     ]
     assert result.exit_code == 4
     assert run("audit", "--explain", "--json", tmp_path).exit_code == 2

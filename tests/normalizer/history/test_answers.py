@@ -124,6 +124,15 @@ def test_a_call_beside_signed_reasoning_cannot_be_stripped(sealed: Reasoning) ->
     assert strip(given, select(given)) == given
 
 
+def test_an_argument_of_another_type_is_an_error_that_names_it() -> None:
+    given = response(call("a"))
+    for function in (strip, lambda *both: answer(*both, {})):
+        with pytest.raises(PolicyError, match=r"selection must be a Selection, got Response"):
+            function(given, given)  # type: ignore[arg-type]
+        with pytest.raises(PolicyError, match="response must be a Response, got Selection"):
+            function(select(given), select(given))  # type: ignore[arg-type]
+
+
 def test_only_the_policy_first_turns_parallel_calls_off_where_there_are_tools() -> None:
     tools = [ToolDefinition("f", "does f", {"type": "object"})]
     asked = with_policy(Request("xai.grpc", "m", [], tools), "first")
