@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-_STRUCTURE = re.compile(r'["\\{}\[\]]')
+_INSIDE = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
+#: The content of a string up to its closing quote, or up to the end or a single backslash there.
+_CONTENT = re.compile(_INSIDE, re.DOTALL)
+#: A whole string.
+_STRING = re.compile(f'"{_INSIDE}"', re.DOTALL)
 
 
 class Balance:
@@ -24,29 +28,26 @@ class Balance:
 
     def feed(self, text: str) -> None:
         """Process the next fragment of the text."""
-        start = 0
-        if self._escaped and text:
-            self._escaped = False
-            start = 1
-        skip = -1
-        for match in _STRUCTURE.finditer(text, start):
-            position = match.start()
-            if position == skip:
-                continue
-            char = match.group()
+        if self._in_string:
+            text = self._after_string(text)
             if self._in_string:
-                if char == "\\":
-                    skip = position + 1
-                    self._escaped = skip == len(text)
-                elif char == '"':
-                    self._in_string = False
-            elif char == '"':
-                self._in_string = True
-            elif char in "{[":
-                self._depth += 1
-                self._opened = True
-            elif char in "}]":
-                self._depth -= 1
+                return
+        outside, quote, begun = _STRING.sub("", text).partition('"')
+        opened = outside.count("{") + outside.count("[")
+        self._opened = self._opened or opened > 0
+        self._depth += opened - outside.count("}") - outside.count("]")
+        if quote:
+            self._in_string = True
+            self._after_string(begun)
+
+    def _after_string(self, text: str) -> str:
+        """Return what follows the string that is open at the beginning of a text."""
+        start = 1 if self._escaped and text else 0
+        found = _CONTENT.match(text, start)
+        end = found.end() if found is not None else start
+        self._in_string = text[end : end + 1] != '"'
+        self._escaped = text[end:] == "\\" or (self._escaped and not text)
+        return text[end + 1 :]
 
     @property
     def closed(self) -> bool:

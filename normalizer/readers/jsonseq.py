@@ -9,9 +9,14 @@ import msgspec
 from ..errors import EventTooLarge
 from .base import StreamEvent
 
-_STRUCTURE = re.compile(rb'["\\{}\[\]]')
+_INSIDE = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 #: A string, or the beginning of one at the end of a chunk.
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_STRING = re.compile(rb'"' + _INSIDE + rb'"?', re.DOTALL)
+#: The content of a string up to its closing quote, or up to the end of a chunk or a single backslash there.
+_CONTENT = re.compile(_INSIDE, re.DOTALL)
+_OPENING = re.compile(rb"[{\[]")
+#: What matters inside an object: brackets, whole strings, and the quote of one that the chunk does not close.
+_TOKEN = re.compile(rb'[{}\[\]]|"(?:' + _INSIDE + rb'")?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 #: Raises an exception unless the bytes are one JSON value.
 _check = msgspec.json.Decoder(msgspec.Raw).decode
@@ -108,44 +113,59 @@ class JsonLinesReader:
 
     def _scan(self, chunk: bytes, start: int, objects: list[bytes]) -> int:
         """Add the objects from ``start`` to the end of the chunk, or to one that ends its line."""
-        skip = -1
-        if self._escaped and start < len(chunk):
-            self._escaped = False
-            skip = start
-        for match in _STRUCTURE.finditer(chunk, start):
-            position = match.start()
-            if position == skip:
-                continue
-            char = chunk[position]
-            if self._in_string:
-                if char == 92:  # backslash
-                    skip = position + 1
-                    self._escaped = skip == len(chunk)
-                elif char == 34:
-                    self._in_string = False
-            elif char == 34:
-                self._in_string = self._depth > 0
-            elif char in b"{[":
-                if self._depth == 0:
-                    self._pending.append(chunk[start:position])
-                    self._between()
-                    start = position
-                self._depth += 1
-            elif char in b"}]" and self._depth > 0:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._hold(chunk[start : position + 1])
-                    objects.append(b"".join(self._pending))
-                    self._pending.clear()
-                    self._size = 0
-                    start = position + 1
-                    if chunk[start : start + 1] == b"\n":
-                        return start + 1
+        position = start
+        while True:
+            if self._depth == 0:
+                found = _OPENING.search(chunk, position)
+                if found is None:
+                    break
+                self._pending.append(chunk[start : found.start()])
+                self._between()
+                start = position = found.start()
+            position = self._after_object(chunk, position)
+            if self._depth > 0:
+                break
+            self._hold(chunk[start:position])
+            objects.append(b"".join(self._pending))
+            self._pending.clear()
+            self._size = 0
+            start = position
+            if chunk[start : start + 1] == b"\n":
+                return start + 1
         rest = chunk[start:]
         if self._depth == 0 and not self._pending:
             rest = rest.lstrip(self._skip)
         if rest:
             self._hold(rest)
+        return len(chunk)
+
+    def _after_object(self, chunk: bytes, start: int) -> int:
+        """Return the position after the last bracket of the open object, or that of the end of the chunk."""
+        position = self._after_string(chunk, start) if self._in_string else start
+        for token in _TOKEN.finditer(chunk, position):
+            text = token.group()
+            if text in (b"{", b"["):
+                self._depth += 1
+            elif text in (b"}", b"]"):
+                self._depth -= 1
+                if self._depth == 0:
+                    return token.end()
+            elif len(text) == 1:
+                self._in_string = True
+                return self._after_string(chunk, token.end())
+        return len(chunk)
+
+    def _after_string(self, chunk: bytes, start: int) -> int:
+        """Return the position after the string that is open at ``start``, or that of the end of the chunk."""
+        if self._escaped and start < len(chunk):
+            self._escaped = False
+            start += 1
+        found = _CONTENT.match(chunk, start)
+        end = found.end() if found is not None else start
+        if chunk[end : end + 1] == b'"':
+            self._in_string = False
+            return end + 1
+        self._escaped = self._escaped or end < len(chunk)
         return len(chunk)
 
     def _hold(self, piece: bytes) -> None:
