@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..keywords import ANNOTATIONS, properties_of, required_of, types_of
@@ -46,6 +46,17 @@ def intersection(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
         return merged
     others = {keyword: value for keyword, value in merged.items() if keyword not in _OF_OBJECTS}
     return others | _objects(one, other)
+
+
+def intersection_of(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a schema that accepts what all of them accept. Raises CannotMerge.
+
+    Halves are merged first, because a merged schema grows with the number of its parts.
+    """
+    if len(schemas) == 1:
+        return schemas[0]
+    half = len(schemas) // 2
+    return intersection(intersection_of(schemas[:half]), intersection_of(schemas[half:]))
 
 
 def _objects(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ..keywords import ANNOTATIONS, properties_of
 from ..references import Resolver
 from ..rules.model import SchemaRules
 from .codecs import Codec, JsonText
-from .merge import CannotMerge, intersection
+from .merge import CannotMerge, intersection, intersection_of
 from .references import definition_of, definitions_in
 from .rewritten import Rewritten, described
 
@@ -49,11 +49,15 @@ class Rewriting:
         if "allOf" not in node:
             return node
         result = {key: value for key, value in node.items() if key != "allOf"}
-        for number, part in enumerate(node["allOf"]):
-            try:
-                result = intersection(result, self.merged(self.inlined(part, pointer), pointer))
-            except CannotMerge as reason:
-                self.report("unmerged", f"{pointer}/allOf/{number}", str(reason))
+        parts = [self.merged(self.inlined(part, pointer), pointer) for part in node["allOf"]]
+        try:
+            result = intersection_of([result, *parts])
+        except CannotMerge:
+            for number, part in enumerate(parts):
+                try:
+                    result = intersection(result, part)
+                except CannotMerge as reason:
+                    self.report("unmerged", f"{pointer}/allOf/{number}", str(reason))
         self.report("merged", pointer, "allOf")
         return result
 
