@@ -14,6 +14,7 @@ the rest: `toolparity.turns` runs tools, `toolparity.textmode` reads calls that 
 Importing this package imports no provider SDK and opens no file or connection. Each name is loaded on first use.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from .normalizer.requests import RequestWriter, check_request, read_request, write_request
 
 __version__ = "0.1.0"
+
+if not os.path.isdir(os.path.join(__path__[0], "normalizer")):  # a checkout in which Git wrote links as text files
+    __path__.append(os.path.dirname(__path__[0]))
 
 __all__ = [
     "ApprovalRequest",

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
+from email import message_from_string
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports")
 #: A test that builds and installs the wheel.
 INSTALLED = pytest.mark.page(
-    "pyproject.toml", "toolparity/__init__.py", "toolparity/cli.py", "toolparity/pytest_plugin.py"
+    "pyproject.toml", "hatch_build.py", "toolparity/__init__.py", "toolparity/cli.py", "toolparity/pytest_plugin.py"
 )
+#: Tokens of Markdown with an address.
+ADDRESSED = ("image", "link_open")
 #: What the distribution depends on without any extra.
 BASE = ("click", "msgspec", "PyYAML", "rich", "tabulate", "markdown-it-py", "mdurl", "Pygments")
 SUBJECT = """\
@@ -108,6 +114,40 @@ def test_the_wheel_holds_one_top_level_module_which_is_typed(wheel: Path) -> Non
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"toolparity"}
     assert {"toolparity/py.typed", *(f"toolparity/{folder}/py.typed" for folder in FOLDERS)} <= names
+
+
+@INSTALLED
+@pytest.mark.page("README.md")
+def test_the_readme_on_the_index_names_files_of_the_repository_at_the_tag(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        fields = message_from_string(archive.read(name).decode())
+    tokens = [child for token in MarkdownIt().parse(str(fields.get_payload())) for child in token.children or ()]
+    targets = [str(token.attrs.get("href") or token.attrs["src"]) for token in tokens if token.type in ADDRESSED]
+    urls = dict(line.split(", ") for line in fields.get_all("Project-URL", ()))
+    at_tag = rf"{re.escape(urls['Repository'])}/(?:raw|blob)/v{re.escape(fields['Version'])}/"
+    assert len(targets) > 40
+    assert [one for one in targets if not Path("/", re.sub(at_tag, f"{ROOT}/", one)).exists()] == []
+
+
+@INSTALLED
+def test_a_checkout_without_symbolic_links_and_the_source_distribution_give_the_same_wheel(
+    wheel: Path, tmp_path: Path
+) -> None:
+    clone, hatchling = tmp_path / "clone", (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path / "shelf"))
+    _run(ROOT, "git", "clone", "-q", "-c", "core.symlinks=false", str(ROOT), str(clone))
+    for path in _run(ROOT, "git", "ls-files", "-mo", "--exclude-standard").splitlines():  # also what is not committed
+        if (ROOT / path).is_file():
+            (clone / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, clone / path)
+    assert (clone / "toolparity" / "turns").is_file()
+    program = f"import sys; sys.path[:0] = [{str(clone)!r}]; from toolparity.cassettes import vcr_grpc as it; print(it)"
+    assert str(clone / "dists") in _run(tmp_path, sys.executable, "-c", program)
+    _run(clone, *hatchling, "-t", "sdist")
+    shutil.unpack_archive(next((tmp_path / "shelf").glob("*.tar.gz")), tmp_path / "source")
+    for folder in (clone, *(tmp_path / "source").iterdir()):
+        _run(folder, *hatchling, "-t", "wheel")
+        assert (tmp_path / "shelf" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ import functools
 import gzip
 import hashlib
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
-
-import toolparity
 
 from ...subjects import environments
 from ...subjects.peers import PEERS
@@ -62,13 +61,14 @@ def _path(name: str, version: str, case_filter: CaseFilter) -> Path:
 @functools.cache
 def suite_digest(name: str) -> str:
     """Return a digest of everything that decides a verdict on a library: these files, and the version of Python."""
-    root = Path(toolparity.__file__).resolve().parent
     others = {peer.program.name for peer in PEERS.values() if peer.name != name} | {
         peer.pins.name for peer in PEERS.values()
     }
     digest = hashlib.sha256(f"{sys.version_info.major}.{sys.version_info.minor}".encode())
     for package, patterns in _JUDGES.items():
-        for path in sorted(path for pattern in patterns for path in (root / package).glob(pattern)):
+        folder = Path(import_module(f"toolparity.{package}").__path__[0])
+        for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
             if path.is_file() and path.name not in others:
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+                named = f"{package}/{path.relative_to(folder).as_posix()}"
+                digest.update(f"{named}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
