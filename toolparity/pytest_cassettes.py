@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,16 @@ def add_ini(parser: pytest.Parser) -> None:
     """Register the ini options; a second time changes nothing."""
     for name, meaning in _INI.items():
         parser.addini(name, meaning)
+
+
+def require_extra() -> None:
+    """Fail the test with one line if the extra of cassettes is not installed."""
+    from .normalizer.errors import MissingExtra
+
+    try:
+        import_module(".cassettes.fixture", __package__)
+    except MissingExtra as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 def block_replaced(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -86,6 +97,7 @@ def opened(
     request: pytest.FixtureRequest, name: str, folder: str, settings: dict[str, Any], marks: list[pytest.Mark]
 ) -> Iterator[FixtureCassette]:
     """Open the cassette of a test. ``marks``: their arguments are further cassettes to play."""
+    require_extra()
     from .cassettes.fixture.files import file_name
     from .cassettes.fixture.saving import ReadablePersister
 
@@ -112,6 +124,7 @@ def opened(
 
 def vcr_of(config: pytest.Config, **settings: Any) -> VCR:
     """Return a VCR with the rules of the ini options, which ``settings`` may override."""
+    require_extra()
     from .cassettes.fixture import VCR
 
     rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}

@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pytest_cassettes import MODES, add_ini, default_folder, default_name, merged, note_outcome, opened
+from .pytest_cassettes import (
+    MODES,
+    add_ini,
+    default_folder,
+    default_name,
+    merged,
+    note_outcome,
+    opened,
+    require_extra,
+)
 
 if TYPE_CHECKING:
     from .cassettes.fixture import FixtureCassette
@@ -130,6 +139,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture
 def toolparity_cassette(request: pytest.FixtureRequest) -> Iterator[FixtureCassette]:
     """A cassette for the test: ``cassettes/<module>/<test>.yaml``, with requests matched by their meaning."""
+    require_extra()
     from .cassettes.fixture.vcr import check_settings
     from .cassettes.matching import MATCHERS
 

@@ -28,6 +28,7 @@ from .pytest_cassettes import (
     note_outcome,
     opened,
     overridden,
+    require_extra,
 )
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def block_network(request: pytest.FixtureRequest, record_mode: str, vcr_markers:
     if not blocked or (vcr_markers and record_mode != "none"):
         yield
         return
+    require_extra()
     from .cassettes.fixture.network import blocked_network
 
     with blocked_network(request.getfixturevalue("allowed_hosts")):

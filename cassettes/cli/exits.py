@@ -41,6 +41,13 @@ _EXTRAS = {
     "psycopg": "postgres",
     "sqlalchemy": "log",
 }
+#: Commands that need less than the suite: top-level module -> the extra that is enough.
+_ENOUGH = {
+    "audit": dict.fromkeys(("jinja2", "markupsafe"), "html"),
+    "cassettes": dict.fromkeys(("google", "grpc", "vcr"), "cassettes"),
+    "report": dict.fromkeys(("jinja2", "markupsafe"), "html"),
+}
+_DISTRIBUTIONS = {"google": "protobuf", "grpc": "grpcio", "vcr": "vcrpy"}
 
 
 def decide(ctx: click.Context, code: int) -> int:
@@ -78,7 +85,7 @@ def from_errors(ctx: click.Context | None) -> Iterator[None]:
         _say(f"toolparity: {error}")
         raise click.exceptions.Exit(FAULT) from None
     except ModuleNotFoundError as error:
-        _say(f"toolparity: {missing_extra(error)}")
+        _say(f"toolparity: {missing_extra(error, ctx.invoked_subcommand if ctx else None)}")
         raise click.exceptions.Exit(USAGE) from None
     except OSError as error:
         _discard_stdout()
@@ -143,19 +150,19 @@ def _redirect_to_null(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def missing_extra(error: ModuleNotFoundError) -> str:
+def missing_extra(error: ModuleNotFoundError, command: str | None) -> str:
     """Return what to install for a missing module. Re-raises the error if the module belongs to toolparity."""
     module = (error.name or "").partition(".")[0]
     if module in ("", "toolparity"):
         raise error
-    extra = _EXTRAS.get(module, "conformance")
-    module = {"google": "protobuf"}.get(module, module)
+    extra = {**_EXTRAS, **_ENOUGH.get(command or "", {})}.get(module, "conformance")
+    module = _DISTRIBUTIONS.get(module, module)
     return f"{module} is not installed; install it with: pip install 'toolparity[{extra}]'"
 
 
 def unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
     """Return a command that ends with exit code 2 and says what to install, whatever its arguments are."""
-    reason = missing_extra(error)
+    reason = missing_extra(error, name)
 
     def refuse() -> None:
         raise click.UsageError(f"{name} cannot run: {reason}")

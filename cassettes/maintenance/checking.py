@@ -115,6 +115,8 @@ def check_file(file: tuple[str, bool]) -> VerifiedCassette | None:
                 return None
             unread = name == "readable"
             problems = [CassetteProblem(name, error.where or path, error.what, error.hint, unread=unread)]
+        except ModuleNotFoundError:  # the command names the extra
+            raise
         except Exception as error:  # a failing step is a bug in toolparity and does not stop the others
             *_, frame = traceback.extract_tb(error.__traceback__)  # the text of the error may contain a secret
             what = f"the step failed: {type(error).__name__} at {os.path.basename(frame.filename)}:{frame.lineno}"

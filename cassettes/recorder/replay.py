@@ -77,6 +77,8 @@ def _played(path: str | os.PathLike[str], script: Script, at: Surface, provenanc
     with playing(path) as cassette, cut_network():
         try:
             received.extend(play(script, at, link, stream=provenance.stream, model=provenance.model))
+        except ModuleNotFoundError:
+            raise
         except Exception as error:
             round = f"round {len(received) + 1}"
             missing = next((cause for cause in _chain(error) if isinstance(cause, RequestNotRecorded)), None)

@@ -24,7 +24,6 @@ from ..library.writing import scanned, scrubbed
 from ..scripts import Script, scripts
 from ..sources.decoding import response_of
 from ..surfaces import SURFACES, Surface, surface_of
-from .replay import replay
 
 RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
@@ -174,6 +173,8 @@ def _decodes(subject: CassetteCheck) -> Iterator[str]:
 def _replays(subject: CassetteCheck) -> Iterator[str]:
     if subject.provenance.scenario is None:
         raise NotApplicable("imported without a scenario: no request to send again")
+    from .replay import replay
+
     replay(subject.file.path)
     return iter(())
 
@@ -220,6 +221,8 @@ def verify_one(file: CassettePath, steps: tuple[Step, ...] = STEPS) -> VerifiedC
             continue
         except ToolparityError as error:
             problems = [_problem(step, subject, error)]
+        except ModuleNotFoundError:  # the command names the extra
+            raise
         except Exception as error:  # a failing step is a bug in toolparity and does not stop the others
             what = f"the step failed: {type(error).__name__}: {error}"
             problems = [CassetteProblem(step.name, subject.where, what, fault=True)]

@@ -1,7 +1,7 @@
 """Decompression of files as streams, chosen by their first bytes.
 
 gzip, bzip2 and xz are in Python's standard library. Zstandard is there from Python 3.14 on; before that,
-`backports.zstd`, a dependency of the extra ``conformance``, provides the same module.
+`backports.zstd`, a dependency of the extra ``cassettes``, provides the same module.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from toolparity.reports.compare import compare
 from toolparity.reports.files import load
 from toolparity.reports.results import Report, merge
 
-from . import rendering, upstream
+from . import rendering
 
 
 class ReportCommand(click.Command):
@@ -21,7 +21,9 @@ class ReportCommand(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args[:1] == [upstream.command.name]:
+        if args[:1] == ["upstream"]:
+            from . import upstream
+
             return upstream.command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 

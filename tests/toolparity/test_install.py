@@ -187,14 +187,36 @@ def test_reading_commands_work_without_any_extra(plain: Path, tmp_path: Path) ->
     assert "audit" in _run(tmp_path, command, "--help")
     assert '"tool_call"' in _run(tmp_path, command, "normalize", examples)
     assert "openai.chat" in _run(tmp_path, command, "audit", examples)
+    library = _run(tmp_path, command, "cassettes", "path").strip()
+    assert "212 exchanges" in _run(tmp_path, command, "audit", f"{library}/ollama")
+    assert "ollama" in _run(tmp_path, command, "cassettes", "list", "ollama")
 
 
-@pytest.mark.parametrize("command", ["check", "demo", "record single-call", "serve --port 0"])
 @INSTALLED
-def test_a_command_that_needs_an_extra_names_it(plain: Path, tmp_path: Path, command: str) -> None:
-    printed = _run(tmp_path, str(plain / "bin" / "toolparity"), *command.split(), code=2)
-    assert "pip install 'toolparity[conformance]'" in printed
-    assert "Traceback" not in printed
+def test_a_command_that_needs_an_extra_names_the_smallest_one(plain: Path, tmp_path: Path) -> None:
+    suite = ("check", "demo", "gateway", "record single-call", "serve --port 0")
+    for command, extra in [
+        *((command, "conformance") for command in suite),
+        ("cassettes verify single-call.yaml", "cassettes"),
+        (f"cassettes scan {ROOT}/cassettes/examples", "cassettes"),
+        (f"audit {ROOT}/cassettes/examples --html x.html", "html"),
+    ]:
+        printed = _run(tmp_path, str(plain / "bin" / "toolparity"), *command.split(), code=2)
+        assert f"pip install 'toolparity[{extra}]'" in printed, command
+        assert "Traceback" not in printed
+
+
+@INSTALLED
+def test_the_extra_of_cassettes_is_enough_to_maintain_and_play_them(wheel: Path, tmp_path: Path) -> None:
+    home, cassettes = _environment(tmp_path / "venv", wheel, _required(wheel, "cassettes")), ROOT / "cassettes"
+    command = str(home / "bin" / "toolparity")
+    assert not list(home.glob("lib/python*/site-packages/openai"))
+    assert "0 of" in _run(tmp_path, command, "cassettes", "scan", str(cassettes / "recorded" / "xai" / "xai.grpc"))
+    assert "1 of 1" in _run(tmp_path, command, "cassettes", "check", str(cassettes / "examples" / "openai.chat.yaml"))
+    (tmp_path / "cassettes" / "test_mine").mkdir(parents=True)
+    shutil.copy(cassettes / "recorded/openai/openai.chat/refusal.yaml", tmp_path / "cassettes/test_mine/test_mine.yaml")
+    (tmp_path / "test_mine.py").write_text("def test_mine(toolparity_cassette): toolparity_cassette.ignore_unplayed()")
+    assert "1 passed" in _run(tmp_path, str(home / "bin" / "python"), "-m", "pytest", "-q", "test_mine.py")
 
 
 @INSTALLED

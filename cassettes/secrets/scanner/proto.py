@@ -5,13 +5,10 @@ Protobuf's own parser reads the messages.
 
 from __future__ import annotations
 
+import functools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-
-from google.protobuf.empty_pb2 import Empty
-from google.protobuf.message import DecodeError
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources.bodies import unpacked
@@ -60,13 +57,23 @@ def put_together(messages: list[list[TextField]]) -> Iterator[tuple[str, str]]:
     yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(set(texts)) > 1)
 
 
+@functools.cache
+def _parser() -> tuple[Callable[[bytes], Any], type[Exception]]:
+    """Return the function that parses a message, and the error that it raises. Text needs neither."""
+    from google.protobuf.empty_pb2 import Empty
+    from google.protobuf.message import DecodeError
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    return lambda data: UnknownFieldSet(Empty.FromString(data)), DecodeError
+
+
 def _read(data: bytes, numbers: str, above: dict[str, int], collected: list[TextField], depth: int) -> bool:
     if not data or depth > _DEPTH:
         return False
+    parse, decode_error = _parser()
     try:
-        unknown: Any = UnknownFieldSet(Empty.FromString(data))
-        fields = list(unknown)
-    except (DecodeError, ValueError, RuntimeError):
+        fields = list(parse(data))
+    except (decode_error, ValueError, RuntimeError):
         return False
     beside = {**above, **{f"{numbers}{f.field_number}": f.data for f in fields if f.wire_type == _VARINT}}
     for field in fields:
