@@ -30,7 +30,7 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 _WORST_KEPT = 10
 #: How many examples of each code are kept: the first ones of the input.
-_EXAMPLES_KEPT = 3
+EXAMPLES_KEPT = 3
 #: The names of unknown wires come from the input. Above this many, the longest ones are counted together.
 _NAMES_KEPT = 100
 #: The maximum length of an example's message, in characters.
@@ -80,8 +80,8 @@ class Audit(Struct):
     skipped: int = 0
     conversations: ConversationReport = field(default_factory=ConversationReport)
 
-    def merge(self, other: Audit) -> None:
-        """Add the audit of another part of the input."""
+    def merge(self, other: Audit, examples: int = EXAMPLES_KEPT) -> None:
+        """Add the audit of another part of the input. ``examples``: how many of each code are kept."""
         self.exchanges += other.exchanges
         for wire, figures in other.wires.items():
             if wire in self.wires:
@@ -91,8 +91,8 @@ class Audit(Struct):
         for name, count in other.unknown.items():
             self._count_unknown(name, count)
         self.worst = sorted(self.worst + other.worst, key=_severity_order)[:_WORST_KEPT]
-        for code, examples in other.examples.items():
-            self._examples(code, examples)
+        for code, more in other.examples.items():
+            self._examples(code, more, examples)
         self.problems += other.problems
         self.faults += other.faults
         self.skipped += other.skipped
@@ -103,7 +103,9 @@ class Audit(Struct):
         self.faults += problem.fault
         self.skipped += not (problem.fault or problem.folder)
 
-    def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> ExchangeRecord | None:
+    def count(
+        self, exchange: Exchange, *, policy: Policy, limit: int | None, examples: int = EXAMPLES_KEPT
+    ) -> ExchangeRecord | None:
         """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings.
 
         Return the record for the audit of conversations, or None if the wire is unknown.
@@ -129,7 +131,7 @@ class Audit(Struct):
             for finding in findings:
                 figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
                 figures.severities[finding.severity] = figures.severities.get(finding.severity, 0) + 1
-                self._example(exchange, decoded.wire, finding)
+                self._example(exchange, decoded.wire, finding, examples)
             self._note(exchange, decoded.wire, findings)
         return record_of(exchange, decoded)
 
@@ -176,17 +178,21 @@ class Audit(Struct):
         worst.sort(key=_severity_order)
         del worst[_WORST_KEPT:]
 
-    def _example(self, exchange: Exchange, wire: str, finding: Finding) -> None:
+    def _example(self, exchange: Exchange, wire: str, finding: Finding, count: int) -> None:
         kept = self.examples.get(finding.code)
-        if kept and len(kept) >= _EXAMPLES_KEPT and _position(exchange.location) >= _position(kept[-1].place):
+        if kept and len(kept) >= count and position(exchange.location) >= position(kept[-1].place):
             return
         message = brief(finding.message, _MESSAGE)
-        self._examples(finding.code, [FindingExample(exchange.location, exchange.id, wire, message)])
+        self._examples(finding.code, [FindingExample(exchange.location, exchange.id, wire, message)], count)
 
-    def _examples(self, code: str, more: list[FindingExample]) -> None:
-        """Add examples of a code; keep the first ones, at most one for each place."""
-        kept = {example.place: example for example in reversed(self.examples.get(code, []) + more)}
-        self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
+    def _examples(self, code: str, more: list[FindingExample], count: int) -> None:
+        """Add examples of a code; keep the first ``count``, at most one for each place."""
+        kept = self.examples.setdefault(code, [])
+        if kept and position(more[0].place) > position(kept[-1].place):  # in the order of the input
+            kept += more[: count - len(kept)]
+            return
+        distinct = {example.place: example for example in reversed(kept + more)}
+        self.examples[code] = sorted(distinct.values(), key=lambda example: position(example.place))[:count]
 
 
 class PartAudit(Struct):
@@ -201,15 +207,17 @@ class PartAudit(Struct):
     lines: int = 0
 
 
-def audit_part(part: FilePart, wire: str | None, policy: Policy, limit: int | None) -> PartAudit:
-    """Audit one part of the input."""
+def audit_part(
+    part: FilePart, wire: str | None, policy: Policy, limit: int | None, examples: int = EXAMPLES_KEPT
+) -> PartAudit:
+    """Audit one part of the input. ``examples``: how many of each code are kept."""
     result = PartAudit()
     reader = PartReader(part, wire)
     for item in reader:
         if isinstance(item, Problem):
             result.problems.append(item)
             result.audit.unread(item)
-        elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
+        elif (record := result.audit.count(item, policy=policy, limit=limit, examples=examples)) is not None:
             result.records.append(record)
     result.lines = reader.lines
     return result
@@ -217,11 +225,11 @@ def audit_part(part: FilePart, wire: str | None, policy: Policy, limit: int | No
 
 def _severity_order(place: WorstPlace) -> tuple[int, tuple[str, int]]:
     """The sort key of the worst places: highest score first, then the order of the input."""
-    return -place.score, _position(place.source)
+    return -place.score, position(place.source)
 
 
-def _position(place: str) -> tuple[str, int]:
-    """Split "path#7" or "path:7" into the path and the number, as a sort key."""
+def position(place: str) -> tuple[str, int]:
+    """Split "path#7" or "path:7" into the path and the number, as a sort key. The number is 0 if there is none."""
     match = _NUMBERED.fullmatch(place)
     return (match[1], int(match[2])) if match else (place, 0)
 

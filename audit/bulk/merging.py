@@ -18,6 +18,7 @@ from toolparity.cassettes.sources import Problem, moved
 from toolparity.cassettes.workers import rare_collections
 
 from ..conversations import ConversationAudit, ExchangeRecord
+from ..conversations.audit import FINDINGS_KEPT
 from ..errors import InvalidPart
 from ..options import AuditOptions
 from ..places import problem_at, shift
@@ -43,11 +44,13 @@ class _Located(Struct):
 def merge_parts(
     parts: Sequence[PartFile],
     *,
+    kept: int = FINDINGS_KEPT,
     on_problem: Callable[[Problem, int], None] = lambda problem, count: None,
     on_progress: Callable[[int], None] = lambda ranges: None,
 ) -> MergedAudit:
     """Merge part files, whatever their order.
 
+    ``kept``: how many findings of each code about conversations are kept with their places.
     ``on_problem`` is called with the first of similar places in a file that could not be read, and their number, in the
     order of the input. ``on_progress`` is called with the number of ranges that were merged.
 
@@ -60,7 +63,7 @@ def merge_parts(
     _check_shares(parts)
     ranges = _in_order(parts)
     whole = _merged_figures(parts, ranges)
-    conversations = ConversationAudit()
+    conversations = ConversationAudit(kept)
     with rare_collections():
         for located, records in _with_records(parts, ranges):
             for record in records:

@@ -21,8 +21,9 @@ from toolparity.normalizer.model import Policy, Wire
 
 from ..canonical import CanonicalPart, canonical_part
 from ..conversations import ConversationAudit
+from ..conversations.audit import FINDINGS_KEPT
 from ..places import shift
-from ..summary import Audit, audit_part
+from ..summary import EXAMPLES_KEPT, Audit, audit_part
 
 #: The approximate size of a part of a file, in bytes: about a tenth of a second of work. The result of a part repeats
 #: the histories of the parts before it, so smaller parts of logs of agents take the linking process more time.
@@ -58,6 +59,7 @@ def audit_paths(
     limit: int | None = None,
     jobs: int = 0,
     engine: Engine | None = None,
+    kept: int | None = None,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     on_progress: Callable[[int], None] = lambda weight: None,
 ) -> Audit:
@@ -66,13 +68,15 @@ def audit_paths(
     ``engine``: what processes the parts instead of these workers.
     ``format``: a key of `toolparity.cassettes.sources.FORMATS`, by default the format that each file shows.
     ``columns``: see `toolparity.cassettes.sources.read`.
+    ``kept``: how many findings of each code are kept with their places, by default few.
     ``on_problem`` is called with each place that cannot be read, in the order of the input; ``on_progress`` with the
     number of bytes that were processed. Raises ToolparityError if a worker dies.
     """
     whole = Audit()
-    conversations = ConversationAudit()
+    conversations = ConversationAudit(kept or FINDINGS_KEPT)
+    examples = kept or EXAMPLES_KEPT
     numbering = Numbering()
-    work = partial(audit_part, wire=wire, policy=policy, limit=limit)
+    work = partial(audit_part, wire=wire, policy=policy, limit=limit, examples=examples)
     engine = engine or local_engine(jobs)
     pieces = split_files(paths, engine.part_bytes, format, columns, unpack=engine.unpack)
     with rare_collections():
@@ -83,7 +87,7 @@ def audit_paths(
                 continue
             piece, part = result
             shift(part, numbering.offset(piece, part.lines))
-            whole.merge(part.audit)
+            whole.merge(part.audit, examples)
             for record in part.records:
                 conversations.add(record)
             for problem in part.problems:

@@ -16,6 +16,7 @@ from toolparity.cassettes.sources import disk_size
 from toolparity.normalizer.model import Policy, Wire
 
 from ..bulk.parallel import Engine, audit_paths, local_engine
+from ..sarif import KEPT
 from . import audit_explain, audit_parts
 from .audit_output import check_outputs, output_options, show
 
@@ -75,6 +76,7 @@ def command(
     fail_on: tuple[str, ...],
     as_data: bool,
     page: Path | None,
+    sarif: Path | None,
     explains: bool,
     jobs: int | None,
     engine: str,
@@ -105,15 +107,17 @@ def command(
       toolparity audit "$(toolparity cassettes path)"
       toolparity audit --html audit.html recordings/
       toolparity audit --explain logs/
-      toolparity audit --fail-on dropped-in-fact traffic.jsonl
+      toolparity audit --fail-on dropped-in-fact --sarif audit.sarif traffic.jsonl
       toolparity audit --policy first --fail-on dropped-call recordings/
       toolparity audit --fail-on error --json - < response.json
       toolparity audit --engine dask --scheduler tcp://10.0.0.1:8786 s3://bucket/logs/
     """
-    check_outputs(as_data=as_data, page=page)
+    check_outputs(as_data=as_data, page=page, sarif=sarif)
     if explains:
-        if as_data or page is not None or fail_on:
-            raise click.UsageError("--explain prints no audit: it takes neither --json nor --html nor --fail-on")
+        if as_data or page is not None or sarif is not None or fail_on:
+            raise click.UsageError(
+                "--explain prints no audit: it takes neither --json nor --html nor --sarif nor --fail-on"
+            )
         audit_explain.explain(ctx, paths, wire=wire, format=format, columns=columns)
     if scheduler is not None and engine != "dask":
         raise click.UsageError("--scheduler needs --engine dask")
@@ -130,10 +134,11 @@ def command(
             policy=policy,
             limit=limit,
             engine=workers,
+            kept=None if sarif is None else KEPT,
             on_problem=problems.add,
             on_progress=progress.advance,
         )
-    show(ctx, audit, policy=policy, limit=limit, fail_on=fail_on, as_data=as_data, page=page)
+    show(ctx, audit, policy=policy, limit=limit, fail_on=fail_on, as_data=as_data, page=page, sarif=sarif)
 
 
 @contextmanager

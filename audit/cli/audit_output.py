@@ -14,6 +14,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Policy
 
 from ..report import as_json, sections
+from ..sarif import render as render_sarif
 from ..summary import ALL_CODES, SEVERITIES, Audit
 
 
@@ -30,7 +31,13 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options ``fail_on``, ``as_data`` and ``page``, which `show` takes."""
+    """Add the options ``fail_on``, ``as_data``, ``page`` and ``sarif``, which `show` takes."""
+    command = click.option(
+        "--sarif",
+        type=options.OutputFile(),
+        metavar="FILE",
+        help="Write the findings as SARIF, for code scanning; - is standard output.",
+    )(command)
     command = click.option(
         "--html",
         "page",
@@ -47,10 +54,11 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def check_outputs(*, as_data: bool, page: Path | None) -> None:
+def check_outputs(*, as_data: bool, page: Path | None, sarif: Path | None) -> None:
     """Raise click.UsageError if two outputs go to standard output."""
-    if as_data and options.is_stdout(page):
-        raise click.UsageError("--json and --html - both write to standard output")
+    to_stdout = {"--json": as_data, "--html -": options.is_stdout(page), "--sarif -": options.is_stdout(sarif)}
+    if len(names := [name for name, used in to_stdout.items() if used]) > 1:
+        raise click.UsageError(f"{names[0]} and {names[1]} both write to standard output")
 
 
 def show(
@@ -62,19 +70,25 @@ def show(
     fail_on: tuple[str, ...],
     as_data: bool,
     page: Path | None,
+    sarif: Path | None,
 ) -> NoReturn:
-    """Print the audit, write its page, and end the command with the exit code of the result."""
+    """Print the audit, write its page and its SARIF file, and end the command with the exit code of the result."""
     hits = [name for name in fail_on if audit.found(name)]
     code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
     # Print first: the figures are shown even if the page cannot be written.
     if as_data:
         click.echo(json_codec.encode_line(as_json(audit, policy, limit)), nl=False)
-    elif not options.is_stdout(page):
+    elif not (options.is_stdout(page) or options.is_stdout(sarif)):
         console.show(sections(audit, limit))
     if page is not None:
         from ..pages.audit import render as render_page
 
         options.put(page, render_page(as_json(audit, policy, limit)))
+    if sarif is not None:
+        document, left_out = render_sarif(audit)
+        options.put(sarif, json_codec.encode_line(document))
+        if left_out:
+            click.echo(f"{sarif}: {left_out:,} further findings are counted, but not listed", err=True)
     for name in hits:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
     if not audit.audited:

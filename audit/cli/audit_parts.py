@@ -14,7 +14,9 @@ from toolparity.normalizer.model import Policy, Wire
 from ..bulk.merging import merge_parts
 from ..bulk.part_files import PartFile
 from ..bulk.shares import write_part
+from ..conversations.audit import FINDINGS_KEPT
 from ..options import AuditOptions
+from ..sarif import KEPT
 from .audit_output import check_outputs, output_options, show
 
 
@@ -103,7 +105,13 @@ def part(
 @output_options
 @click.pass_context
 def merge(
-    ctx: click.Context, *, files: tuple[Path, ...], fail_on: tuple[str, ...], as_data: bool, page: Path | None
+    ctx: click.Context,
+    *,
+    files: tuple[Path, ...],
+    fail_on: tuple[str, ...],
+    as_data: bool,
+    page: Path | None,
+    sarif: Path | None,
 ) -> None:
     """Merge part files into the audit of the whole input.
 
@@ -116,13 +124,15 @@ def merge(
       toolparity audit merge *.part
       toolparity audit merge --fail-on dropped-in-fact --html audit.html *.part
     """
-    check_outputs(as_data=as_data, page=page)
+    check_outputs(as_data=as_data, page=page, sarif=sarif)
     parts = [PartFile(str(file), file) for file in files]
     ranges = sum(len(part.description.ranges) for part in parts)
     with ProgressBar(ranges, "merging") as progress, Problems(progress.note) as problems:
-        merged = merge_parts(parts, on_problem=problems.add, on_progress=progress.advance)
+        merged = merge_parts(
+            parts, kept=KEPT if sarif else FINDINGS_KEPT, on_problem=problems.add, on_progress=progress.advance
+        )
     limit, policy = merged.options.limit, merged.options.policy
-    show(ctx, merged.audit, policy=policy, limit=limit, fail_on=fail_on, as_data=as_data, page=page)
+    show(ctx, merged.audit, policy=policy, limit=limit, fail_on=fail_on, as_data=as_data, page=page, sarif=sarif)
 
 
 #: The commands below `toolparity audit`, by name.

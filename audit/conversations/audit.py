@@ -19,8 +19,8 @@ from .records import ExchangeRecord
 
 Name = TypeVar("Name", bound=str)
 
-#: How many findings of each code are kept, the first ones of the input. All are counted.
-_KEPT = 20
+#: How many findings of each code are kept by default, the first ones of the input. All are counted.
+FINDINGS_KEPT = 20
 
 
 class ConversationFigures(Struct):
@@ -73,7 +73,8 @@ class ConversationAudit:
     for finding in audit.finish().findings: ...
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = FINDINGS_KEPT) -> None:
+        self._kept = kept
         self._linker = Linker()
         self._pending: list[Node] = []
         self._pending_weight = 0
@@ -229,7 +230,7 @@ class ConversationAudit:
                 _count(figures.findings, found.code)
                 kept = self._findings.setdefault(found.code, [])
                 insort(kept, (number, order, found), key=lambda entry: entry[:2])
-                del kept[_KEPT:]
+                del kept[self._kept :]
 
 
 def _is_same(one: Node | None, other: Node | None) -> bool:
