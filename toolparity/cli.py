@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from . import __version__
-from .audit.proxy.stopping import StopSignals
 from .cassettes.cli import exits, names
+from .cassettes.cli.stopping import StopSignals
 
 #: Command -> the package whose folder `cli` contains its module, which is named like the command, with underscores for
 #: dashes. The module is imported when the command is used.
@@ -57,8 +57,8 @@ class Commands(names.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[:1] == ["proxy"]:  # a signal is a normal end, also while the imports take seconds on a busy machine
-            ctx.obj = ctx.with_resource(StopSignals())
+        # Here, because a signal may come while the imports take seconds on a busy machine.
+        ctx.obj = ctx.with_resource(StopSignals(args[0] if args else ""))
         return super().resolve_command(ctx, args)
 
     def make_context(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolparity.cassettes.cli import exits, options
+from toolparity.cassettes.cli.stopping import StopSignals
 from toolparity.normalizer.model import Policy
-
-from ..proxy.stopping import StopSignals
 
 if TYPE_CHECKING:
     from ..proxy.observer import Observer
@@ -117,7 +116,7 @@ def command(
 
         sinks.append(Spans(upstream))
     observer = Observer(sinks, JudgeOptions(policy, limit), record=None if record is None else str(record))
-    signals = ctx.find_object(StopSignals) or ctx.with_resource(StopSignals())
+    signals = ctx.find_object(StopSignals) or ctx.with_resource(StopSignals("proxy"))
     try:
         with observer:
             server = ProxyServer(

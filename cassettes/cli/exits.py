@@ -16,6 +16,8 @@ import click
 
 from toolparity.normalizer.errors import ToolparityError
 
+from .stopping import Terminated
+
 ALL_WELL = 0
 FAILED = 1  # a verdict or a finding that the caller asked to fail on
 USAGE = 2  # click's code
@@ -28,7 +30,7 @@ INTERRUPTED = 130
 EPILOG = """\
 Exit codes: 0 success · 1 a check failed · 2 usage error · 3 stale baseline · 4 input that cannot be read, output that
 cannot be written, an internal error, or a run that a budget ended early · 5 nothing ran · 6 a check failed and the
-baseline is stale · 130 interrupted.
+baseline is stale · 130 interrupted · 143 terminated (commands that serve: 0).
 If the reader of standard output closes it (`| head`), the command ends silently, with the code of the finished run
 or 0."""
 _DECIDED = "toolparity.exit_code"
@@ -78,6 +80,10 @@ def from_errors(ctx: click.Context | None) -> Iterator[None]:
     except BrokenPipeError:  # the reader closed the pipe (`| head`)
         _discard_stdout()
         raise click.exceptions.Exit(ALL_WELL if ctx is None else ctx.meta.get(_DECIDED, ALL_WELL)) from None
+    except Terminated as error:
+        if error.code:
+            _say("terminated")
+        raise click.exceptions.Exit(error.code) from None
     except KeyboardInterrupt:
         _say("interrupted")
         raise click.exceptions.Exit(INTERRUPTED) from None

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from types import FrameType
+
+from toolparity.cassettes.cli.stopping import Terminated
 
 #: Prepares to serve, calls its argument, which returns when this process is to serve, and serves until interrupted.
 Work = Callable[[Callable[[], None]], None]
@@ -24,13 +25,6 @@ def keep_running(work: Work, ready: Callable[[], None]) -> None:
     SystemExit if a child fails.
     """
     child, successor = _Child(work), None
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        for running in (child, successor):
-            if running is not None:
-                running.process.terminate()
-
-    before = signal.signal(signal.SIGTERM, stop)
     try:
         is_ready = child.is_prepared()
         if is_ready:
@@ -44,9 +38,11 @@ def keep_running(work: Work, ready: Callable[[], None]) -> None:
             child, successor = successor or _Child(work), None
             is_ready = child.is_prepared()
             child.serve()
+    except Terminated:
+        child.process.terminate()
+        raise
     finally:  # the terminal interrupts the children, too
         child.process.join()
-        signal.signal(signal.SIGTERM, before)
         if successor is not None:
             successor.process.kill()
     if child.process.exitcode:

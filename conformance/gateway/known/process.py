@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from toolparity.cassettes.emulated.servers import LOOPBACK
 
@@ -37,7 +34,7 @@ def running(gateway: KnownGateway, http: str, count: int) -> Iterator[list[str]]
     Raises GatewayFailed if the gateway is not installed or does not start; the message ends with its log.
     """
     home = folder_of(gateway)
-    with tempfile.TemporaryDirectory(prefix="toolparity-gateway-") as private, _terminated_as_interrupt():
+    with tempfile.TemporaryDirectory(prefix="toolparity-gateway-") as private:
         folder = Path(private)  # only its owner can read it
         file = folder / "configuration"
         if (configuration := gateway.configuration(http)) is not None:
@@ -100,20 +97,3 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         return int(listener.getsockname()[1])
-
-
-@contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
-    """Turn SIGTERM into KeyboardInterrupt while the block runs, so that it is left in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
