@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _WIRES = list(dict.fromkeys(surface.wire for surface in SURFACES.values()))
 _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values()))
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 #: An option, the options with which it cannot be combined, and the error.
@@ -81,7 +80,13 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option(
     "--mode", "modes", multiple=True, type=Named("mode", ["plain", "stream"]), help="Only plain, or streamed."
 )
-@click.option("--baseline", "file", type=_FILE, metavar="FILE", help="The baseline: a file of expected failures.")
+@click.option(
+    "--baseline",
+    "files",
+    multiple=True,
+    metavar="[SUBJECT=]FILE",
+    help="The baseline: a file of expected failures. Repeatable, with the subject before the file.",
+)
 @click.option("--no-baseline", is_flag=True, help="Expect no failures; ignore the shipped baselines.")
 @click.option("--update-baseline", is_flag=True, help="Write the failures of this run to the baseline.")
 @click.option("--unreleased", is_flag=True, help="Also fail for checks that the last release does not require.")
@@ -121,7 +126,7 @@ def command(
     /,
     *,
     subjects: tuple[str, ...],
-    file: Path | None,
+    files: tuple[str, ...],
     no_baseline: bool,
     update_baseline: bool,
     unreleased: bool,
@@ -169,7 +174,7 @@ def command(
                 raise click.UsageError(f"--as {agent.name} judges {has} only: omit --{option}")
     chosen = {
         "SUBJECT": subjects,
-        "--baseline": file,
+        "--baseline": files,
         "--no-baseline": no_baseline,
         "--update-baseline": update_baseline,
         "--fail-on": failing != fail_on.DEFAULT,
@@ -190,15 +195,16 @@ def command(
     if state is not None:
         raise click.UsageError("--resume needs --kill")
     names = subjects or ("normalizer",) if settings is None else settings.subjects
+    baselines = _baselines(files, names)
     if update_baseline:
         known_gateway = settings is not None and settings.known is not None
-        _check_baseline_files(names, file, known_gateway=known_gateway)
-    new_file = update_baseline and file is not None and not file.exists()
-    expected = suite.expected_failures(file, none=no_baseline or new_file, needs=agent.needs if agent else ())
+        _check_baseline_files(names, baselines, known_gateway=known_gateway)
+    needed = agent.needs if agent else ()
+    expected = suite.expected_failures(baselines, none=no_baseline, new=update_baseline, needs=needed)
     how = {"unreleased": unreleased, "twice": not once, "exhaustive": exhaustive, "jobs": jobs or 0}
     run = _run(settings, names, case_filter, expected=expected, **how)
     if update_baseline:
-        _update(run, file, agent.needs if agent else ())
+        _update(run, names, baselines, needed)
     report = Report(run, *others)
     if update_baseline:
         code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
@@ -224,21 +230,36 @@ def _run(settings: Settings | None, names: Sequence[str], case_filter: CaseFilte
         return run_gateway(settings, case_filter, **run_options)
 
 
-def _check_baseline_files(names: Sequence[str], file: Path | None, *, known_gateway: bool) -> None:
+def _baselines(texts: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
+    """Return the files by the subject that their option names, "" for one that names none."""
+    files: dict[str, Path] = {}
+    for text in texts:
+        name, _, path = text.rpartition("=")
+        name, path = (name, path) if name in names else ("", text)
+        if name in files:
+            raise click.UsageError(f"--baseline {text}: {name or 'the subjects'} would have two baselines")
+        if Path(path).is_dir():
+            raise click.UsageError(f"--baseline {text}: it is a directory; name a file")
+        files[name] = Path(path)
+    return files
+
+
+def _check_baseline_files(names: Sequence[str], files: dict[str, Path], *, known_gateway: bool) -> None:
     """Raise a usage error if the baselines of these subjects cannot be written."""
-    own = [name for name in names if not (known_gateway or shipped(name))]
-    if file is None and own:
+    rest = [name for name in names if name not in files]
+    own = [name for name in rest if not (known_gateway or shipped(name))]
+    if "" not in files and own:
         raise click.UsageError(f"--update-baseline needs --baseline FILE for {', '.join(own)}")
-    if file is not None and len(names) > 1:
-        raise click.UsageError("--update-baseline with --baseline accepts only one subject")
-    for path in [file] if file is not None else [baseline.shipped_path(name) for name in names]:
+    if "" in files and len(rest) > 1:
+        raise click.UsageError("--update-baseline with --baseline accepts only one subject: write SUBJECT=FILE")
+    for path in [files.get(name) or files.get("") or baseline.shipped_path(name) for name in names]:
         folder = not path.parent.exists()  # it will be created
         options.must_be_writable(path.parent if folder else path, folder=folder)
 
 
-def _update(run: results.Run, file: Path | None, needs: Iterable[str]) -> None:
-    for tested in run.subjects:
-        path = file or baseline.shipped_path(tested.name)
+def _update(run: results.Run, names: Sequence[str], files: dict[str, Path], needs: Iterable[str]) -> None:
+    for tested, name in zip(run.subjects, names, strict=True):
+        path = files.get(name) or files.get("") or baseline.shipped_path(tested.name)
         own = [result for result in run.results if result.subject == tested.name]
         baseline.write(path, baseline.updated_entries(own, baseline.read(path, needs)))
         click.echo(f"written: {path}", err=True)

@@ -91,7 +91,7 @@ class Summary(Struct, frozen=True):
 
 def run(case_filter: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
     """Run the named subjects on the selected cases."""
-    result = suite.run(names, case_filter, expected=suite.expected_failures(None), on_progress=on_progress)
+    result = suite.run(names, case_filter, expected=suite.expected_failures({}), on_progress=on_progress)
     subjects = [_published(item, result.date) for item in result.subjects]
     result = replace(result, subjects=subjects, environment=_with_missing(result))
     return _without_personal_folders(_without_durations(result))

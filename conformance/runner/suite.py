@@ -9,7 +9,7 @@ import datetime
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from itertools import groupby
@@ -206,19 +206,27 @@ def subject_info(tested: Subject, seconds: float = 0.0) -> results.SubjectInfo:
 
 
 def expected_failures(
-    file: Path | None, *, none: bool = False, needs: Iterable[str] = ()
+    files: Mapping[str, Path], *, none: bool = False, new: bool = False, needs: Iterable[str] = ()
 ) -> Callable[[str], list[baseline.BaselineEntry]]:
     """Return a function from a subject's name to its expected failures.
 
-    They come from ``file``, or from the shipped baseline of the name; with ``none`` there are none. ``needs``:
-    as in `baseline.read`. Raises InvalidBaseline if ``file`` does not exist.
+    They come from the file of the name in ``files``, from that of "", or from the shipped baseline of the name; with
+    ``none`` there are none. ``needs``: as in `baseline.read`. Raises InvalidBaseline if a file does not exist, unless
+    it may be ``new``.
     """
-    if none or (file is None and own_folder() is not None):  # the shipped baselines are about the shipped scenarios
+    if none:
         return lambda name: []
-    if file is not None and not file.is_file():
-        hint = "write one with toolparity check SUBJECT --update-baseline --baseline FILE"
-        raise InvalidBaseline("the baseline does not exist", where=str(file), hint=hint)
-    return lambda name: baseline.read(file or baseline.shipped_path(name), needs)
+    for file in files.values():
+        if not (new or file.is_file()):
+            hint = "write one with toolparity check SUBJECT --update-baseline --baseline FILE"
+            raise InvalidBaseline("the baseline does not exist", where=str(file), hint=hint)
+    ships = own_folder() is None  # the shipped baselines are about the shipped scenarios
+
+    def read(name: str) -> list[baseline.BaselineEntry]:
+        file = files.get(name, files.get(""))
+        return baseline.read(file or baseline.shipped_path(name), needs) if file or ships else []
+
+    return read
 
 
 def environment() -> dict[str, str]:

@@ -16,11 +16,15 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from tests.audit.conversations.test_audit import conversation
+from tests.support.traffic import write_rows
 from toolparity.cassettes.cli import exits
 from toolparity.reports import results
 
+from .gateway import conftest, gateways
 from .pages import PLUGIN, Block, blocks, do
 
+port = conftest.port
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
@@ -143,6 +147,29 @@ def test_a_green_and_a_red_run_are_published_and_end_with_their_code(tmp_path: P
     job = Job(tmp_path / "stale", subject="normalizer", baseline="known.yaml", args="--scenario parallel-three")
     (job.folder / "known.yaml").write_text("- {check: order}\n")
     assert job.checked() == 3
+    lines = "documented-goclaw\nnormalizer", "documented-goclaw=failing.yaml\n"
+    job = Job(
+        tmp_path / "each", subject=lines[0], baseline=lines[1], args="--scenario parallel-three", compare="old.json"
+    )
+    (job.folder / "failing.yaml").write_text('- {check: "*"}\n')
+    assert job.checked() == 0
+    (job.folder / "old.json").write_bytes((Path(job.outputs["folder"]) / "report.json").read_bytes())
+    (job.folder / "failing.yaml").unlink()
+    job.inputs |= {"subject": "documented-goclaw", "baseline": ""}
+    assert (job.checked(), "❌ regression" in job.summary.read_text()) == (1, True)
+
+
+@ACTIONS
+def test_a_gateway_and_recorded_traffic_are_judged_and_the_first_failure_counts(tmp_path: Path, port: int) -> None:
+    write_rows(tmp_path / "a log.jsonl", *conversation("a", kept=1))
+    with gateways.running(f"http://127.0.0.1:{port}") as url:
+        for number, (fail_on, code) in enumerate((("answered-twice\n", 0), ("answered-twice\ndropped-in-fact", 1))):
+            args = f"--listen {port} --scenario single-call --no-baseline"
+            audited = {"audit": f"{tmp_path}/a log.jsonl\n", "fail-on": fail_on}
+            job = Job(tmp_path / str(number), gateway=url, args=args, **audited)
+            assert job.checked() == code
+            assert url.removeprefix("http://") in job.summary.read_text()
+            assert b"dropped-in-fact" in Path(job.outputs["sarif"]).read_bytes()
 
 
 @ACTIONS
@@ -153,6 +180,8 @@ def test_a_run_without_a_verdict_is_never_green(tmp_path: Path) -> None:
             (4, {"subject": "exec:/nowhere/node subject.mjs"}),
             (2, {"subject": "normalizer", "args": "--scenario no-such-scenario"}),
             (2, {"subject": "normalizer", "args": "--no-such-option"}),
+            (2, {}),
+            (4, {"audit": "nowhere", "gateway": "--help"}),
         )
     ):
         job = Job(tmp_path / str(number), **inputs)
@@ -163,7 +192,9 @@ def test_a_run_without_a_verdict_is_never_green(tmp_path: Path) -> None:
 @ACTIONS
 def test_inputs_are_data_and_never_run(tmp_path: Path) -> None:
     evil = "$(touch pwned)`touch pwned`"
-    job = Job(tmp_path, subject=f"{evil};touch pwned", baseline=evil, args=f"--scenario '{evil}' $(touch pwned)")
+    job = Job(
+        tmp_path, subject=f"{evil};touch pwned", baseline=evil, args=f"--scenario '{evil}' $(touch pwned)", audit=evil
+    )
     assert job.checked() != 0
     assert list(job.folder.iterdir()) == []
 
@@ -194,11 +225,11 @@ def _yaml(part: str) -> Any:
     return yaml.safe_load(block.text)
 
 
-def test_the_workflow_passes_the_inputs_that_the_action_has() -> None:
-    steps = _yaml(".github/workflows/parity.yml")["jobs"]["parity"]["steps"]
-    (ours,) = (step for step in steps if "toolparity@" in step.get("uses", ""))
-    assert ours["with"].keys() <= ACTION["inputs"].keys()
-    assert {name for name, one in ACTION["inputs"].items() if one.get("required")} <= ours["with"].keys()
+def test_the_workflows_pass_the_inputs_that_the_action_has() -> None:
+    for name in ("parity", "gateway"):
+        steps = _yaml(f".github/workflows/{name}.yml")["jobs"]["parity"]["steps"]
+        (ours,) = (step for step in steps if "toolparity@" in step.get("uses", ""))
+        assert ours["with"].keys() <= ACTION["inputs"].keys()
 
 
 @pytest.mark.page("docs/pages/ci.md")
