@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import runpy
 import subprocess
 import sys
@@ -9,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+from toolparity.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "steps.py"))
@@ -171,3 +176,40 @@ def test_words_phrases_and_typing_errors_are_found(
     assert CHECK["main"]() == 1
     found = [line.split(": use ")[0] for line in capsys.readouterr().out.splitlines()]
     assert found == ["page.md:1: 'in silence'", "page.md:1: 'told'", "page.md:2: 'is no name'", "page.md:2: 'teh'"]
+
+
+def test_workflows_name_what_exists_and_are_limited_in_time_and_rights() -> None:
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        flow = yaml.safe_load(path.read_text("utf-8"))
+        assert {"concurrency", "permissions"} <= flow.keys(), path
+        scripts = [step.get("run", "") for job in flow["jobs"].values() for step in job["steps"]]
+        assert all("timeout-minutes" in job for job in flow["jobs"].values()), path
+        assert [run for run in scripts if "${{" in run and "matrix." not in run] == [], path
+        commands = "\n".join(
+            [*scripts, *flow["jobs"].get("tests", {}).get("strategy", {}).get("matrix", {}).get("command", [])]
+        )
+        for module in re.findall(r"python -m (toolparity[\w.]+)", commands):
+            assert importlib.util.find_spec(module), (path, module)
+        for name in re.findall(r"(?:python|--outdir \S+) (\.ci/\w+\.py|dists/\S+)|audit (\w+/\w+)", commands):
+            assert (ROOT / "".join(name)).exists(), (path, name)
+        for names in re.findall(r"steps\.py (.+)", commands):
+            assert set(names.split()) <= {step.name for step in STEPS["table"]()}, (path, names)
+        assert set(re.findall(r"^(?:\s*)toolparity (\w+)", commands, re.MULTILINE)) <= COMMANDS.keys(), path
+
+
+def test_a_release_needs_its_version_its_repository_and_its_section(tmp_path: Path) -> None:
+    release = runpy.run_path(str(ROOT / ".ci" / "release.py"))
+    for folder in ("changes", "toolparity"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "toolparity" / "__init__.py").write_text('__version__ = "0.2.0"\n')
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/o/r"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0\n\n- new\n\n## 0.1.0\n\n- old\n")
+    assert release["problems"](tmp_path, "v0.2.0", "o/r") == []
+    assert release["section"]((tmp_path / "CHANGELOG.md").read_text(), "0.2.0") == "- new"
+    (tmp_path / "changes" / "1.added.md").touch()
+    (tmp_path / "toolparity" / "__init__.py").write_text('__version__ = "0.3.0"\n')
+    wrong = release["problems"](tmp_path, "v0.2.0", "fork/r")
+    assert [
+        words in text
+        for words, text in zip(("__version__", "fork/r", "no section 0.3.0", "1.added"), wrong, strict=True)
+    ] == [True] * 4
