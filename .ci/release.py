@@ -30,11 +30,11 @@ def problems(root: Path, tag: str, repository: str) -> list[str]:
         found.append(f"the tag is {tag}, and __version__ in toolparity/__init__.py is {version}: set it to {tag[1:]}")
     stated = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {}).get("Repository")
     if stated != (expected := f"https://github.com/{repository}"):
-        found.append(f'[project.urls] of pyproject.toml has Repository = "{stated}": set it to "{expected}"')
+        found.append(f"Repository in [project.urls] of pyproject.toml is {stated or 'missing'}: set it to {expected}")
     if not section((root / "CHANGELOG.md").read_text("utf-8"), version):
         found.append(f"CHANGELOG.md has no section {version}: run pipx run towncrier build --version {version}")
     if left := [path.name for path in (root / "changes").iterdir() if path.name != "README.md"]:
-        found.append(f"changes/ has {len(left)} fragments, such as {left[0]}: run towncrier, and delete them")
+        found.append(f"changes/ has {len(left)} fragments, such as {left[0]}: run towncrier, which removes them")
     return found
 
 

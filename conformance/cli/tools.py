@@ -23,7 +23,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--mcp", "server", metavar="SERVER", help="Check the tools that an MCP server lists: its command, or its URL."
 )
@@ -41,7 +41,7 @@ def command() -> None:
 def check(
     ctx: click.Context,
     *,
-    file: Path | None,
+    files: tuple[Path, ...],
     server: str | None,
     targets: tuple[str, ...],
     strict: bool,
@@ -51,7 +51,7 @@ def check(
     """Print which provider would refuse which tool, and why.
 
     FILE is JSON: a list of tools of OpenAI, Anthropic, Gemini, Bedrock or MCP, or a request that declares tools. - is
-    standard input. Exits with 1 if a provider would refuse a tool.
+    standard input. Exits with 1 if a provider would refuse a tool. Several files are checked one by one.
 
     \b
     Examples:
@@ -59,23 +59,27 @@ def check(
       toolparity tools check --mcp "npx -y @modelcontextprotocol/server-filesystem ."
       toolparity tools check request.json --wire openai.chat --strict
     """
-    if (file is None) == (server is None):
+    if bool(files) == (server is not None):
         raise click.UsageError("pass either FILE or --mcp SERVER")
-    document = _read(file) if file is not None else _listing(server or "")
-    tools = read_tools(document)
-    definitions = [_as_strict(tool.definition) if strict else tool.definition for tool in tools]
-    refusing = 0
-    for target in targets or TARGETS:
-        found = check_tools(definitions, target)
-        refused = [violation for violation in found if violation.effect == "refused"]
-        refusing += bool(refused)
-        lines = _as_lines if as_data else _as_text
-        for line in lines(target, tools, found if ignored else refused):
-            click.echo(line)
-        if not as_data:
-            names = {violation.tool for violation in refused}
-            click.echo(f"{target}: {len(names)} of {len(tools)} tools refused")
-    ctx.exit(exits.code(failed=bool(refusing), ran=len(tools)))
+    documents = {str(file): _read(file) for file in files} or {"": _listing(server or "")}
+    refusing = total = 0
+    for name, document in documents.items():
+        tools = read_tools(document)
+        total += len(tools)
+        if len(documents) > 1 and not as_data:
+            click.echo(f"{name}:")
+        definitions = [_as_strict(tool.definition) if strict else tool.definition for tool in tools]
+        for target in targets or TARGETS:
+            found = check_tools(definitions, target)
+            refused = [violation for violation in found if violation.effect == "refused"]
+            refusing += bool(refused)
+            shown = found if ignored else refused
+            for line in _as_lines(name, target, tools, shown) if as_data else _as_text(target, tools, shown):
+                click.echo(line)
+            if not as_data:
+                names = {violation.tool for violation in refused}
+                click.echo(f"{target}: {len(names)} of {len(tools)} tools refused")
+    ctx.exit(exits.code(failed=bool(refusing), ran=total))
 
 
 def _read(file: Path) -> Any:
@@ -108,6 +112,9 @@ def _as_text(target: str, tools: Sequence[SourceTool], found: Sequence[ToolViola
     ]
 
 
-def _as_lines(target: str, tools: Sequence[SourceTool], found: Sequence[ToolViolation]) -> list[str]:
-    rows = [{"target": target, **msgspec.to_builtins(v), "pointer": tools[v.tool].located(v.pointer)} for v in found]
+def _as_lines(file: str, target: str, tools: Sequence[SourceTool], found: Sequence[ToolViolation]) -> list[str]:
+    rows = [
+        {"file": file, "target": target, **msgspec.to_builtins(v), "pointer": tools[v.tool].located(v.pointer)}
+        for v in found
+    ]
     return [json_codec.text(row) for row in rows]
