@@ -21,6 +21,7 @@ NAMES = (
     "findings",
     "flows",
     "gateways",
+    "install",
     "needs",
     "peers",
     "schemas",

@@ -27,7 +27,7 @@ from toolparity.conformance.subjects.http_client_subject import HttpClientSubjec
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.reports.results import Verdict
 
-from .pages import blocks, do
+from .pages import Reader, blocks
 
 Calls = list[dict[str, Any]]
 
@@ -360,12 +360,9 @@ def test_an_agent_fetches_responses_itself_and_gets_functions_only() -> None:
 @pytest.mark.page("docs/pages/agents.md", "docs/generate/agents.py")
 @pytest.mark.skipif(shutil.which("node") is None, reason="the page has a program for Node")
 def test_the_page_about_agents_can_be_followed(tmp_path: Path) -> None:
-    done, printed = 0, ""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    for block in blocks("agents.md"):
-        printed = do(block, tmp_path, {**os.environ, "PATH": path}, printed)
-        done += block.language == "sh"
-    assert done >= 2
+    with Reader(tmp_path, {**os.environ, "PATH": path}) as reader:
+        assert sum(map(reader.do, blocks("agents.md"))) >= 4
     assert len((tmp_path / "agent.mjs").read_text("utf-8").splitlines()) < 80
 
 

@@ -22,7 +22,7 @@ from toolparity.cassettes.cli import exits
 from toolparity.reports import results
 
 from .gateway import conftest, gateways
-from .pages import PLUGIN, Block, blocks, do
+from .pages import PLUGIN, Block, Reader, blocks
 
 port = conftest.port
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,7 +238,7 @@ def test_the_script_for_gitlab_runs(here: Path) -> None:
     install, *script = job["script"]
     assert shlex.split(install)[:2] == ["pip", "install"]
     for line in script:
-        do(Block("", "ends with 1", "sh", line), here, _environment(), "")  # the subject knows little yet
+        Reader(here, _environment()).do(Block("", "ends with 1", "sh", line))  # the subject knows little yet
     assert ElementTree.parse(here / job["artifacts"]["reports"]["junit"]).getroot().tag == "testsuites"
     assert all((here / path).is_file() for path in job["artifacts"]["paths"])
 
@@ -255,7 +255,7 @@ def test_the_commands_of_the_page_run_and_write_what_they_name(here: Path) -> No
         files = re.findall(r"--[\w-]+ (parity\.\w+)", line)
         for file in files:
             (here / file).unlink(missing_ok=True)
-        do(Block("", "ends with 1" if fewer else "", "sh", f"{line} {fewer}"), here, _environment(), "")
+        Reader(here, _environment()).do(Block("", "ends with 1" if fewer else "", "sh", f"{line} {fewer}"))
         assert files
         assert all((here / file).stat().st_size for file in files)
 
@@ -358,10 +358,8 @@ def test_a_package_gives_its_subject_a_short_name(project: Project, home: Path) 
 @INSTALLED
 def test_the_page_about_subjects_can_be_followed_from_its_beginning_to_its_end(home: Path, tmp_path: Path) -> None:
     project = Project(tmp_path, home)
-    printed, done, shown = "", 0, list(blocks("subjects.md"))
+    shown = list(blocks("subjects.md"))
     first = next(block for block in shown if block.language == "python")
     assert len([line for line in first.text.splitlines() if line.strip()]) <= 15
-    for block in shown:
-        printed = do(block, tmp_path, project.environment, printed)
-        done += not block.mark.startswith("not run: ")
-    assert done > 15
+    with Reader(tmp_path, project.environment) as reader:
+        assert sum(map(reader.do, shown)) > 15

@@ -24,7 +24,7 @@ from toolparity.conformance.subjects.claims import CLAIMS, INPUTS
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer.model import Block, CallStatus, Policy, StopReason, Usage
 
-from .pages import DOCS, blocks, do
+from .pages import DOCS, Reader, blocks
 
 PAGE = (DOCS / "subjects.md").read_text("utf-8")
 PART = PAGE.partition("### Members and words\n")[2].partition("\n## ")[0]
@@ -155,16 +155,18 @@ def test_a_skeleton_works_by_the_commands_of_its_readme(
     *quick, everything = steps
     smoke = next(block for block in quick if "toolparity smoke" in block.text)
     home = tmp_path_factory.mktemp("home")
+    reader = Reader(folder, environment(home))
     for block in quick:
-        printed = do(block, folder, environment(home), "")
+        reader.do(block)
         if block is smoke:
+            printed = reader.printed
             claim, modes = ("runs", ["plain"]) if kind == "agent" else ("stream", ["plain", "stream"])
             assert f"ok\thello\tacme-gateway 0.1, claims {claim}" in printed
             for mode in modes:
                 assert f'ok\topenai.chat {mode}\tget_weather({{"city":"Lisbon"}})' in printed
     assert "--update-baseline" in everything.text
     if is_thorough() and language == "python":
-        do(everything, folder, environment(home), "")
+        reader.do(everything)
         assert (folder / "parity-baseline.yaml").stat().st_size > 0
 
 
