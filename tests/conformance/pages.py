@@ -147,7 +147,7 @@ class Reader(ExitStack):
             )
         self._serving[command] = process
         self.callback(stop, process)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while not matches(shown, printed := log.read_text("utf-8")) and time.monotonic() < until:
             assert process.poll() is None, printed
             time.sleep(0.05)
@@ -157,4 +157,4 @@ class Reader(ExitStack):
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a server as Ctrl-C does."""
     process.send_signal(2)
-    process.wait(30)
+    process.wait(60)

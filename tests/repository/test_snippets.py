@@ -17,6 +17,7 @@ import click
 import pytest
 import yaml
 
+from docs.generate import install
 from tests.conformance.pages import DOCS, Block, Reader, blocks, commands
 from toolparity.cli import main
 
@@ -72,17 +73,8 @@ async def client(wire, model):
 monkeypatch.setattr(clients, "client", client)
 """,
     "audit.md": """
-question = {"role": "user", "content": "Rain?"}
-function = {"name": "get_weather", "arguments": "{}"}
-calls = [{"id": id, "type": "function", "function": function} for id in ("call_kR2mXw81", "call_Zt7bQe40")]
-def said(**message):
-    return {"id": "c1", "object": "chat.completion", "choices": [{"index": 0, "message": message}]}
-result = {"role": "tool", "tool_call_id": "call_kR2mXw81", "content": "sunny"}
-history = [question, {"role": "assistant", "tool_calls": calls[:1]}, result]
-traffic = [
-    ("1", {"model": "m", "messages": [question]}, said(role="assistant", tool_calls=calls)),
-    ("2", {"model": "m", "messages": history}, said(role="assistant", content="Sunny.")),
-]
+said = {"object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}}]}
+traffic = [("log:1", {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, said)]
 """,
     "proxy.md": "monkeypatch.setenv('OPENAI_API_KEY', 'any')",
     "sessions.md": """
@@ -210,3 +202,10 @@ def check(block: Block, parsers: Any) -> None:
 def test_each_page_with_its_own_test_is_named_there() -> None:
     for page, test in TESTED.items():
         assert page in (ROOT / test).read_text("utf-8"), test
+
+
+def test_one_value_decides_which_install_lines_the_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "pip install 'toolparity[html]' or .venv/bin/pip install 'toolparity[html] @ git+https://old'"
+    assert install.shown(page).count("'toolparity[html] @ git+https://github.com/") == 2
+    monkeypatch.setattr(install, "PUBLISHED", True)
+    assert install.shown(page) == "pip install 'toolparity[html]' or .venv/bin/pip install 'toolparity[html]'"
