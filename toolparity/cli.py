@@ -72,7 +72,7 @@ class Commands(names.Group):
             return super().invoke(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        exits.replace_closed_streams()
+        exits.prepare_streams()
         try:
             return super().main(*args, **{"prog_name": "toolparity", **extra})
         except OSError:  # standard error cannot be written

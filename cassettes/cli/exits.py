@@ -100,15 +100,18 @@ def from_errors(ctx: click.Context | None) -> Iterator[None]:
         raise click.exceptions.Exit(FAULT) from None
 
 
-def replace_closed_streams() -> None:
-    """Replace streams whose file descriptor is closed (`>&-`).
+def prepare_streams() -> None:
+    """Replace streams whose file descriptor is closed (`>&-`), and escape characters that standard output cannot show.
 
-    Writing to standard output then raises OSError like any other output error; standard error discards what is written.
+    Writing to a closed standard output raises OSError like any other output error; standard error discards what is
+    written, and escapes by default. A console of Windows, or the locale C, has few characters.
     """
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStdout()))
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     _flush_stderr_at_exit()
 
 

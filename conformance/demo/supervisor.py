@@ -15,6 +15,8 @@ from toolparity.cassettes.cli.stopping import Terminated
 
 #: Prepares to serve, calls its argument, which returns when this process is to serve, and serves until interrupted.
 Work = Callable[[Callable[[], None]], None]
+#: The exit code of a killed process. Windows has no signals: there, a process ends itself with this code.
+_KILLED = -getattr(signal, "SIGKILL", -137)
 
 
 def keep_running(work: Work, ready: Callable[[], None]) -> None:
@@ -33,7 +35,7 @@ def keep_running(work: Work, ready: Callable[[], None]) -> None:
         while True:
             successor = _Child(work) if is_ready else None
             child.process.join()
-            if child.process.exitcode != -signal.SIGKILL:
+            if child.process.exitcode != _KILLED:
                 break
             child, successor = successor or _Child(work), None
             is_ready = child.is_prepared()
@@ -75,7 +77,9 @@ class _Child:
 
 def kill_this_process() -> None:
     """End this process at once, like a crash: nothing is closed, and nothing more is written."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    if hasattr(signal, "SIGKILL"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(_KILLED)
 
 
 def _run(work: Work, parent: Connection) -> None:

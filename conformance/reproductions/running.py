@@ -42,7 +42,7 @@ def run(accusation: Accusation, folder: Path) -> Output:
         cwd=folder,
         env=environment,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=_LONGEST,
         check=False,
     )

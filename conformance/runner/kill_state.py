@@ -97,5 +97,5 @@ def _code() -> str:
     for package in _PACKAGES:
         for path in sorted(path for path in (_ROOT / package).rglob("*") if path.is_file()):
             if "__pycache__" not in path.parts:
-                digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+                digest.update(f"{path.relative_to(_ROOT).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -60,7 +60,7 @@ def query(command: Sequence[str]) -> str:
 
     Raises MissingExtra as `run_installer` does.
     """
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=_environment(), capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise _failure(done.stderr.splitlines(), done.returncode)
     return done.stdout

@@ -31,7 +31,7 @@ def main(names: Sequence[str]) -> None:
 def _pin_python(library: Library) -> None:
     own, *beside = requirements(library.peer)
     asked = "\n".join([f"{own}=={library.version}" if library.version else own, *beside])
-    done = subprocess.run(_UV.split(), input=asked, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(_UV.split(), input=asked, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     library.peer.pins.write_text(done.stdout, "utf-8")
 
 

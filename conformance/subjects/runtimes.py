@@ -156,7 +156,7 @@ def _new_enough(node: str | None, range_: str) -> bool:
     """Return whether a program is a Node.js in a range such as ">=22.15"."""
     if node is None:
         return False
-    found = _numbers(subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout)
+    found = _numbers(subprocess.run([node, "--version"], capture_output=True, encoding="utf-8", check=False).stdout)
     return found >= _numbers(range_)
 
 

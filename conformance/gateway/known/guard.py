@@ -22,8 +22,9 @@ def main(command: list[str]) -> int:
     """Run the command until it ends, or until standard input or a signal ends it. Return its exit code."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: over.set())
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), lambda *_: over.set())
     threading.Thread(target=_wait_for_end_of_input, args=(over,), daemon=True).start()
     threading.Thread(target=_wait_for_child, args=(child, over), daemon=True).start()
     over.wait()
@@ -43,10 +44,13 @@ def _wait_for_child(child: subprocess.Popen[bytes], over: threading.Event) -> No
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process group of the command: first politely, then by force."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """End the process group of the command: first politely, then by force. Without groups, end the command itself."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, number)
+            if hasattr(os, "killpg"):
+                os.killpg(child.pid, number)
+            else:
+                child.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(_GRACE_SECONDS)
 

@@ -24,7 +24,7 @@ START_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _LOG_SHOWN = 600
 #: The only variables that a gateway inherits. In particular, it gets no credentials.
-_INHERITED = ("PATH", "LANG", "LC_ALL", "SSL_CERT_FILE")
+_INHERITED = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "SSL_CERT_FILE")
 
 
 @contextmanager
