@@ -1,0 +1,68 @@
+"""Diagrams of the pages without a script: GitHub draws Mermaid, but its program would come from another site."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+
+_BLOCK = re.compile(r"^```mermaid\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_WIDTH, _HEIGHT, _ROW, _LABELS = 640, 240, 24, 160
+
+
+def drawn(page: str) -> str:
+    """Return a page with its Mermaid blocks as pictures and tables, without state diagrams, which have a picture."""
+    return _BLOCK.sub(lambda block: _KINDS[re.split(r"[\s-]", block[1], maxsplit=1)[0]](block[1]), page)
+
+
+def _flowchart(text: str) -> str:
+    nodes = dict(re.findall(r'(\w+)\["\w+: (.*)"\]', text))
+    edges: dict[str, list[str]] = {}
+    for source, note, target in re.findall(r"(\w+) -->(?:\|(.*)\|)? ?(\w+)", text):
+        edges.setdefault(source, []).append(f"`{target}`" + (f" ({note})" if note else ""))
+    rows = (f"| `{name}` | {content} | {', '.join(edges.get(name, ()))} |\n" for name, content in nodes.items())
+    return "| package | content | imports |\n|---|---|---|\n" + "".join(rows)
+
+
+def _chart(text: str) -> str:
+    ((title, kind, values),) = re.findall(r'title "([^"]*)".*^ *(bar|line) (\[.*\])', text, re.MULTILINE | re.DOTALL)
+    numbers = json.loads(values)
+    inner, height = _bars(text, numbers) if kind == "bar" else _line(text, numbers)
+    picture = f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">{inner}</svg>'
+    return f'<figure class="chart">{picture}<figcaption>{escape(title)}</figcaption></figure>\n'
+
+
+def _text(x: float, y: float, anchor: str, text: object) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(str(text))}</text>'
+
+
+def _bars(text: str, numbers: list[float]) -> tuple[str, int]:
+    labels = json.loads(re.findall(r"x-axis (\[.*\])", text)[0])
+    scale = (_WIDTH - _LABELS - 60) / max(numbers)
+    parts = []
+    for row, (label, number) in enumerate(zip(labels, numbers, strict=True)):
+        y = row * _ROW
+        parts.append(f'<rect x="{_LABELS}" y="{y + 4}" width="{number * scale:.1f}" height="{_ROW - 8}"/>')
+        parts.append(
+            _text(_LABELS - 8, y + 17, "end", label) + _text(_LABELS + number * scale + 6, y + 17, "start", number)
+        )
+    return "".join(parts), len(numbers) * _ROW
+
+
+def _line(text: str, numbers: list[float]) -> tuple[str, int]:
+    (x_name, start, end), (y_name, low, high) = re.findall(r'[xy]-axis "(\w+)" (\d+) --> (\d+)', text)
+    left, right, bottom = 60, _WIDTH - 10, _HEIGHT - 24
+    points = (
+        f"{left + (right - left) * index / (len(numbers) - 1):.1f},{bottom - (bottom - 16) * number / float(high):.1f}"
+        for index, number in enumerate(numbers)
+    )
+    axes = f'<path d="M{left} 8V{bottom}H{right}"/><polyline points="{" ".join(points)}"/>'
+    ticks = [
+        (left - 6, 20, "end", f"{high} {y_name}"),
+        (left - 6, bottom, "end", low),
+        (left, bottom + 18, "middle", start),
+    ]
+    return axes + "".join(_text(*tick) for tick in (*ticks, (right, bottom + 18, "end", f"{end} {x_name}"))), _HEIGHT
+
+
+_KINDS = {"flowchart": _flowchart, "stateDiagram": lambda text: "", "xychart": _chart}
