@@ -113,7 +113,7 @@ def _filler(length: int) -> str:
 
 
 class Hit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One result of a search."""
+    """One result of a search: its address, its title, and the text that the model gets."""
 
     url: str
     title: str

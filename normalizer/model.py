@@ -148,6 +148,7 @@ class Opaque(Struct, tag="opaque", tag_field="type", frozen=True, gc=False):
     extra: dict[str, Any] = {}
 
 
+#: One part of a choice. ``type`` in its JSON says which.
 Block = Text | Reasoning | Refusal | ToolCall | ServerToolCall | ServerToolResult | ApprovalRequest | Opaque
 
 
@@ -159,7 +160,7 @@ class Stop(Struct, frozen=True, gc=False):
 
 
 class Choice(Struct, frozen=True, gc=False):
-    """One of the alternative outputs of a response."""
+    """One of the alternative outputs of a response. ``index``: the provider's number of it. ``blocks``: in wire order."""
 
     index: int
     blocks: list[Block]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .normalizer.policies import Ref, Selection, select
     from .normalizer.requests import RequestWriter, check_request, read_request, write_request
 
+#: The version of the package, such as "0.1.0".
 __version__ = "0.1.0"
 
 if not os.path.isdir(os.path.join(__path__[0], "normalizer")):  # a checkout in which Git wrote links as text files

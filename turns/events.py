@@ -151,7 +151,7 @@ class ApprovalNeeded(_CallEvent, tag="approval_needed", frozen=True, gc=False):
 
 
 class ApprovalDecided(_CallEvent, tag="approval_decided", frozen=True, gc=False):
-    """A call was approved or denied."""
+    """A call was approved or denied. ``reason``: the one that the decision gives, which the model reads."""
 
     approved: bool
     reason: str | None = None
@@ -230,6 +230,7 @@ class TurnFailed(_Event, tag="turn_failed", frozen=True, gc=False):
     usage: Usage | None = None
 
 
+#: Every event of a turn. ``seq``: its number in the turn, from 0 without a gap. ``round``: the model's answer, from 1.
 TurnEvent = (
     TurnStarted
     | RoundStarted

@@ -31,7 +31,7 @@ _STATUSES = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authent
 
 
 def call(tool: str, **arguments: Any) -> ScriptedCall:
-    """Return a call that the model makes."""
+    """Return a call that the model makes: of the tool with this name, with these arguments."""
     return ScriptedCall(tool, arguments)
 
 

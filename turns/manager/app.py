@@ -37,6 +37,7 @@ from .hosts import LOOPBACK, KnownHosts
 from .http import body, failed, handled, json_response, refused
 from .manager import TurnManager
 
+#: What a request wants: the last argument but one of ``authorize``.
 Action = Literal["start", "list", "status", "events", "cancel", "resume", "decide", "answer"]
 
 

@@ -108,7 +108,9 @@ class Steering(_Note, tag="steering", frozen=True, gc=False):
     why: str = ""
 
 
+#: The notes that mark the phases of an orchestrated turn.
 Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
+#: What `note_of` returns.
 OrchestrationNote = Phase | Recovery | RetryNote | Failover | Instructed | Steering
 
 

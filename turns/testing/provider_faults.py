@@ -36,7 +36,7 @@ _ERROR_TYPES = {
 
 
 class RefuseConnection(Struct, frozen=True):
-    """Refuse the connection."""
+    """Refuse the connection: the request raises ConnectionRefusedError, as if no server listened."""
 
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""

@@ -24,7 +24,7 @@ from .faults import Hang, Injection, Slow, ToolFault, check_exception, check_fau
 
 
 class Raise(Struct, frozen=True):
-    """Raise an exception instead of running."""
+    """Raise an exception instead of running. ``error``: the exception, a RuntimeError by default."""
 
     error: BaseException = RuntimeError("the tool failed (injected)")
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 Effect = Literal["accepted", "ignored", "refused"]
 
-#: Rules about the form of a schema.
+#: Rules about the form of a schema: the key in `SchemaRules.shapes` -> what a schema must be.
 SHAPES: dict[str, str] = {
     "root-object": "the root schema must have the type object",
     "root-properties": "the root schema must have properties, even if they are empty",
@@ -38,7 +38,7 @@ SHAPES: dict[str, str] = {
     "ref-alone": "a schema with $ref must not have other keywords",
     "property-names": "the name of a property must match the provider's pattern",
 }
-#: Rules about sizes: what is counted.
+#: Rules about sizes: the key in `SchemaRules.caps` -> what is counted.
 CAPS: dict[str, str] = {
     "depth": "levels of nested objects and arrays",
     "properties": "properties in the schema of one tool",
@@ -61,7 +61,7 @@ class Keyword(Struct, frozen=True):
 
 
 class Cap(Struct, frozen=True):
-    """A maximum, with its source."""
+    """The maximum of a rule about sizes. ``limit``: accepted up to it. ``source``: where the provider says so."""
 
     limit: int
     source: str

@@ -35,6 +35,7 @@ class UnknownDialect(ToolparityError, ValueError):
     """The name of a text-mode dialect is unknown."""
 
 
+#: Name of a dialect -> the dialect: what the parameter ``dialect`` of the readers accepts.
 DIALECTS: dict[str, TextDialect] = {
     dialect.name: dialect
     for dialect in (

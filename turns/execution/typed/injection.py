@@ -34,6 +34,7 @@ class CallContext(Struct, frozen=True):
     progress: Callable[[Any], None]
 
 
+#: The call that runs in the current context. `current_call.get()` raises LookupError outside of a tool.
 current_call: ContextVar[CallContext] = ContextVar("toolparity_call")
 
 
