@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -153,11 +154,13 @@ def accept(words: list[str]) -> None:
     """Raise click.UsageError for a command line with an unknown command, option or name."""
     command: click.Command = main
     context = click.Context(main, info_name="toolparity")
-    while isinstance(command, click.Group):
-        _, found, words = command.resolve_command(context, words)
-        assert found is not None
-        command, context = found, found.make_context(found.name, words, parent=context)
-        words = [*context._protected_args, *context.args]
+    with ExitStack() as opened:  # a context can change the scenarios of the process until it is closed
+        while isinstance(command, click.Group):
+            _, found, words = command.resolve_command(context, words)
+            assert found is not None
+            command, context = found, found.make_context(found.name, words, parent=context)
+            opened.callback(context.close)
+            words = [*context._protected_args, *context.args]
 
 
 def test_each_block_that_is_not_run_is_parsed_or_says_why_not(
