@@ -160,7 +160,7 @@ class Stop(Struct, frozen=True, gc=False):
 
 
 class Choice(Struct, frozen=True, gc=False):
-    """One of the alternative outputs of a response. ``index``: the provider's number of it. ``blocks``: in wire order."""
+    """One of the alternative outputs of a response. ``index``: its number at the provider. ``blocks``: in order."""
 
     index: int
     blocks: list[Block]

@@ -4,24 +4,46 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from html import escape
 
 _BLOCK = re.compile(r"^```mermaid\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-_WIDTH, _HEIGHT, _ROW, _LABELS = 640, 240, 24, 160
+_WIDTH, _HEIGHT, _ROW, _LABELS, _STEP = 640, 240, 24, 160, 92
 
 
 def drawn(page: str) -> str:
-    """Return a page with its Mermaid blocks as pictures and tables, without state diagrams, which have a picture."""
+    """Return a page with its Mermaid blocks as pictures. State diagrams are left out: the page has their picture."""
     return _BLOCK.sub(lambda block: _KINDS[re.split(r"[\s-]", block[1], maxsplit=1)[0]](block[1]), page)
 
 
 def _flowchart(text: str) -> str:
-    nodes = dict(re.findall(r'(\w+)\["\w+: (.*)"\]', text))
-    edges: dict[str, list[str]] = {}
-    for source, note, target in re.findall(r"(\w+) -->(?:\|(.*)\|)? ?(\w+)", text):
-        edges.setdefault(source, []).append(f"`{target}`" + (f" ({note})" if note else ""))
-    rows = (f"| `{name}` | {content} | {', '.join(edges.get(name, ()))} |\n" for name, content in nodes.items())
-    return "| package | content | imports |\n|---|---|---|\n" + "".join(rows)
+    """Draw nodes in rows: each below those with an edge to it."""
+    nodes = dict(re.findall(r'(\w+)\["(.*?)"\]', text))
+    plain = re.sub(r'\[".*?"\]', "", text)
+    found = re.findall(r'(\w+) (?:-->(?:\|(.*)\|)?|-\. "(.*)" \.->) *(\w+)', plain)
+    edges = [(source, target, first or second) for source, first, second, target in found]
+    depth = dict.fromkeys(nodes, 0)
+    for source, target, _ in edges * len(nodes):
+        depth[target] = max(depth[target], depth[source] + 1)
+    boxes, parts = {}, []
+    for row in range(max(depth.values()) + 1):
+        names = [name for name in nodes if depth[name] == row]
+        width = _WIDTH / len(names) - 20
+        for column, name in enumerate(names):
+            x, y = (width + 20) * column + width / 2 + 10, row * _STEP + 30
+            boxes[name] = (x, y)
+            lines = textwrap.wrap(nodes[name], int(width / 7.5), break_on_hyphens=False) or [""]
+            parts.append(f'<path d="M{x - width / 2:.0f} {y - 28}h{width:.0f}v56h-{width:.0f}z"/>')
+            parts += (_text(x, y + 5 + 18 * (i - (len(lines) - 1) / 2), "middle", line) for i, line in enumerate(lines))
+    for source, target, note in edges:
+        (x, y), (to, below) = boxes[source], boxes[target]
+        parts.append(f'<path d="M{x:.0f} {y + 28}L{to:.0f} {below - 28}m-5 -8l5 8l5 -8"/>')
+        parts.append(_text((x + to) / 2 + 6, (y + below) / 2 + 5, "start", note) if note else "")
+    label = escape("; ".join(f"{source} to {target}" for source, target, _ in edges))
+    height = (max(depth.values()) + 1) * _STEP - 20
+    return f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{label}">' + (
+        "".join(parts) + "</svg></figure>\n"
+    )
 
 
 def _chart(text: str) -> str:
