@@ -25,6 +25,15 @@ def _flowchart(text: str) -> str:
     depth = dict.fromkeys(nodes, 0)
     for source, target, _ in edges * len(nodes):
         depth[target] = max(depth[target], depth[source] + 1)
+    steps = []
+    for source, target, note in edges:
+        last, text = source, note
+        for row in range(depth[source] + 1, depth[target]):  # an edge passes a row beside its boxes
+            passed = f"{source} {target} {row}"
+            nodes[passed], depth[passed] = "", row
+            steps.append((last, passed, text))
+            last, text = passed, ""
+        steps.append((last, target, text))
     boxes, parts = {}, []
     for row in range(max(depth.values()) + 1):
         names = [name for name in nodes if depth[name] == row]
@@ -33,11 +42,12 @@ def _flowchart(text: str) -> str:
             x, y = (width + 20) * column + width / 2 + 10, row * _STEP + 30
             boxes[name] = (x, y)
             lines = textwrap.wrap(nodes[name], int(width / 7.5), break_on_hyphens=False) or [""]
-            parts.append(f'<path d="M{x - width / 2:.0f} {y - 28}h{width:.0f}v56h-{width:.0f}z"/>')
+            box = f"M{x - width / 2:.0f} {y - 28}h{width:.0f}v56h-{width:.0f}z"
+            parts.append(f'<path d="{box if nodes[name] else f"M{x:.0f} {y - 28}v56"}"/>')
             parts += (_text(x, y + 5 + 18 * (i - (len(lines) - 1) / 2), "middle", line) for i, line in enumerate(lines))
-    for source, target, note in edges:
+    for source, target, note in steps:
         (x, y), (to, below) = boxes[source], boxes[target]
-        parts.append(f'<path d="M{x:.0f} {y + 28}L{to:.0f} {below - 28}m-5 -8l5 8l5 -8"/>')
+        parts.append(f'<path d="M{x:.0f} {y + 28}L{to:.0f} {below - 28}{"m-5 -8l5 8l5 -8" if nodes[target] else ""}"/>')
         parts.append(_text((x + to) / 2 + 6, (y + below) / 2 + 5, "start", note) if note else "")
     label = escape("; ".join(f"{source} to {target}" for source, target, _ in edges))
     height = (max(depth.values()) + 1) * _STEP - 20
