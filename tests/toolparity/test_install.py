@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,6 @@ import sys
 import sysconfig
 import venv
 import zipfile
-from email import message_from_string
 from importlib import metadata
 from pathlib import Path
 
@@ -24,8 +24,6 @@ FOLDERS = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports"
 INSTALLED = pytest.mark.page(
     "pyproject.toml", "hatch_build.py", "toolparity/__init__.py", "toolparity/cli.py", "toolparity/pytest_plugin.py"
 )
-#: Tokens of Markdown with an address.
-ADDRESSED = ("image", "link_open")
 #: What the distribution depends on without any extra.
 BASE = ("click", "msgspec", "PyYAML", "rich", "tabulate", "markdown-it-py", "mdurl", "Pygments")
 SUBJECT = """\
@@ -116,16 +114,12 @@ def test_the_wheel_holds_one_top_level_module_which_is_typed(wheel: Path) -> Non
     assert {"toolparity/py.typed", *(f"toolparity/{folder}/py.typed" for folder in FOLDERS)} <= names
 
 
-@INSTALLED
-@pytest.mark.page("README.md")
-def test_the_readme_on_the_index_names_files_of_the_repository_at_the_tag(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        fields = message_from_string(archive.read(name).decode())
-    tokens = [child for token in MarkdownIt().parse(str(fields.get_payload())) for child in token.children or ()]
-    targets = [str(token.attrs.get("href") or token.attrs["src"]) for token in tokens if token.type in ADDRESSED]
-    urls = dict(line.split(", ") for line in fields.get_all("Project-URL", ()))
-    at_tag = rf"{re.escape(urls['Repository'])}/(?:raw|blob)/v{re.escape(fields['Version'])}/"
+@pytest.mark.page("pyproject.toml", "hatch_build.py", "README.md")
+def test_the_readme_on_the_index_names_files_of_the_repository_at_the_tag() -> None:
+    fields = json.loads(_run(ROOT, sys.executable, "-m", "hatchling", "metadata"))
+    tokens = [child for token in MarkdownIt().parse(fields["readme"]["text"]) for child in token.children or ()]
+    targets = [str(one.attrs.get("href") or one.attrs["src"]) for one in tokens if one.type in ("image", "link_open")]
+    at_tag = rf"{re.escape(fields['urls']['Repository'])}/(?:raw|blob)/v{re.escape(fields['version'])}/"
     assert len(targets) > 40
     assert [one for one in targets if not Path("/", re.sub(at_tag, f"{ROOT}/", one)).exists()] == []
 
@@ -187,8 +181,6 @@ def test_reading_commands_work_without_any_extra(plain: Path, tmp_path: Path) ->
     assert "audit" in _run(tmp_path, command, "--help")
     assert '"tool_call"' in _run(tmp_path, command, "normalize", examples)
     assert "openai.chat" in _run(tmp_path, command, "audit", examples)
-    library = _run(tmp_path, command, "cassettes", "path").strip()
-    assert "212 exchanges" in _run(tmp_path, command, "audit", f"{library}/ollama")
     assert "ollama" in _run(tmp_path, command, "cassettes", "list", "ollama")
 
 
