@@ -261,6 +261,8 @@ class UnrecordedRequest(RequestNotRecorded, CannotOverwriteExistingCassetteExcep
     connection error with this one as its ``__cause__``.
     """
 
+    hint_default = "--cassette-mode once records what is missing, --cassette-mode rewrite everything"
+
     def __init__(self, *, cassette: Cassette, failed_request: Request) -> None:
         request = cassette.filter_request(failed_request) or failed_request
         self.cassette = cassette

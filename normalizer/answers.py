@@ -141,9 +141,11 @@ def _by_id(outcomes: Mapping[str, Outcome] | Iterable[ToolResult]) -> dict[str, 
     if isinstance(outcomes, Mapping):
         return dict(outcomes)
     by_id: dict[str, Outcome] = {}
+    hint = "pass a mapping from call id to outcome, or tool results"
+    if not isinstance(outcomes, Iterable):
+        raise UnserializableResult(f"outcomes without calls: {type(outcomes).__name__}", hint=hint)
     for result in outcomes:
         if not isinstance(result, ToolResult):
-            hint = "pass a mapping from call id to outcome, or tool results"
             raise UnserializableResult(f"an outcome without a call: {type(result).__name__}", hint=hint)
         if result.call_id in by_id:
             raise DuplicateAnswer(f"two results for {result.call_id}")

@@ -45,6 +45,8 @@ def _body_wire(body: dict[str, Any]) -> str:
         return error
     if "error" in body:
         raise AmbiguousBody("an error body fits several wires", candidates=_framed_as_bytes())
+    if any(isinstance(body.get(name), list) for name in ("messages", "contents", "input")):
+        raise AmbiguousBody("the body is a request, and not a response", candidates=(), hint="use read_request")
     names = [name[:40] for name in body]  # their values may be secret
     members = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     raise AmbiguousBody(f"the body fits no known wire: {members or 'an empty object'}", candidates=())

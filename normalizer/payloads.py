@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from msgspec import Struct
@@ -47,5 +48,7 @@ def payload_of(source: Any, wire: str | None = None, *, event: bool = False) -> 
         raise MalformedBody(
             f"unsupported type: {type(source).__name__}",
             body=source,
-            hint="pass bytes, text, parsed JSON, or a response object of the provider's SDK",
+            hint="await it first"
+            if isinstance(source, Awaitable)
+            else "pass bytes, text, parsed JSON, or a response object of the provider's SDK",
         ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import is_not
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
@@ -30,6 +30,10 @@ def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Reque
     """
     request: Request = spec(wire).part("read").read(body, provider)
     return request
+
+
+#: The types of messages.
+_MESSAGES = get_args(Message)
 
 
 def write_request(request: Request, wire: Wire | None = None, *, provider: str | None = None) -> Encoded:
@@ -110,9 +114,11 @@ def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list
     """Return the violations for which the provider would refuse a request, by the rules of its wire and of its model.
 
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
-    unknown wire name, and MalformedBody for a body that is nested too deeply.
+    unknown wire name, and MalformedBody for a body that is nested too deeply, or a Request.
     """
     wire_spec = spec(wire)
+    if isinstance(body, Request):
+        raise MalformedBody("the body of a request is needed, got a Request", hint="pass write_request(request).body")
     rules = wire_spec.part("rules")
     if wire_spec.framing != "messages" and isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
@@ -151,5 +157,11 @@ def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[
     if not isinstance(request, Request):
         hint = "decode a request body with read_request(body, wire)"
         raise MalformedBody(f"not a canonical Request, but {type(request).__name__}", hint=hint)
+    for number, message in enumerate(request.messages):
+        if not isinstance(message, Message):
+            hint = (
+                "make messages with answer() or read_request(), or take a class of toolparity.normalizer.conversation"
+            )
+            raise MalformedBody(f"messages[{number}] must be a message, got {type(message).__name__}", hint=hint)
     target = wire or wire_name(request.wire)
     return target, request.provider if provider is None and target == request.wire else provider

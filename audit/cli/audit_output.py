@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,7 +56,9 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_outputs(*, as_data: bool, page: Path | None, sarif: Path | None) -> None:
-    """Raise click.UsageError if two outputs go to standard output."""
+    """Raise click.UsageError if two outputs go to standard output, and ModuleNotFoundError if a page needs an extra."""
+    if page is not None:
+        import_module("toolparity.audit.pages.audit")  # before the audit, which can take long
     to_stdout = {"--json": as_data, "--html -": options.is_stdout(page), "--sarif -": options.is_stdout(sarif)}
     if len(names := [name for name, used in to_stdout.items() if used]) > 1:
         raise click.UsageError(f"{names[0]} and {names[1]} both write to standard output")
@@ -91,7 +94,7 @@ def show(
             click.echo(f"{sarif}: {left_out:,} further findings are counted, but not listed", err=True)
     for name in hits:
         click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
-    if not audit.audited:
+    if not audit.audited and not audit.faults:
         click.echo(
             "nothing was audited: the input has no exchange of a known wire "
             "(pass recorded requests and responses; --explain shows how each file was read)",

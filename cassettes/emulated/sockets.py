@@ -19,7 +19,9 @@ def listening(host: str, port: int) -> socket.socket:
         listener.setblocking(False)
     except OSError as error:
         listener.close()
-        raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}") from error
+        raise ServerNotStarted(
+            f"cannot listen: {error}", where=f"{host}:{port}", hint="port 0 is a free one"
+        ) from error
     return listener
 
 

@@ -76,9 +76,12 @@ def by_content(item: dict[str, Any]) -> RowByContent | None:
 
 def why_not(item: dict[str, Any]) -> UnreadableSource:
     """Return the error of an object that is not a row."""
-    what = "several members hold requests or responses" if answered(item) else "no member holds a response"
+    holding = answered(item)
+    holding += [name for name, member in item.items() if name not in holding and _asks(parsed(member))]
+    several = bool(answered(item))
+    what = "several members hold requests or responses" if several else "no member holds a response"
     return UnreadableSource(
-        f"no traffic: {what}: {shown_names(item)}",
+        f"no traffic: {what}: {shown_names(name for name in item if not several or name in holding)}",
         hint="if this is a body, pass its wire with --wire; if it is a row, its columns with --column request=NAME "
         "--column response=NAME",
     )
@@ -115,6 +118,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     assert names is not None
     response = _message(item[names[1]], _ANSWERED)
     if (converted := _converted(source, line, item.get(names[0]), response)) is not None:
+        _check_order(item, names)
         converted.id = _text(item.get("id"))
         converted.steps = (f"row of {names[0]} and {names[1]}", "converted to a body")
         return converted
@@ -149,8 +153,19 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     if isinstance(failure, dict) and is_error(failure):
         made.wire = _asked_wire(made.request, failure)
     elif made.wire is None and not url:
-        raise UnreadableSource(f"not a recording: {names[1]!r} fits no supported wire", hint="pass it with --wire")
+        _check_order(item, names)
+        found = f", its members are {shown_names(failure)}" if isinstance(failure, dict) else ""
+        raise UnreadableSource(f"not a recording: {names[1]!r} fits no known wire{found}", hint="pass it with --wire")
     return made
+
+
+def _check_order(item: dict[str, Any], names: tuple[str, str]) -> None:
+    """Raise UnreadableSource if the request and the response of a row have each other's place."""
+    if _shows(parsed(item.get(names[0]))) and _asks(parsed(item[names[1]])):
+        raise UnreadableSource(
+            f"not a recording: {names[0]!r} holds a response, and {names[1]!r} a request",
+            hint="exchange their --column",
+        )
 
 
 def _asked_wire(request: Any, failure: dict[str, Any]) -> str | None:

@@ -63,6 +63,8 @@ def staged(page: Path, repository: str) -> str:
 def stage(build: Path) -> None:
     """Write everything that Zensical reads to the build folder, which is emptied first."""
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    if build.exists() and any(build.iterdir()) and not (build / "zensical.toml").exists():
+        raise BrokenSite(f"{build} has other files: choose an empty folder")
     shutil.rmtree(build, ignore_errors=True)
     pages = build / "pages"
     shutil.copytree(SOURCE / "theme", build / "theme")

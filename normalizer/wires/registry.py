@@ -312,6 +312,9 @@ def wire_name(name: str) -> Wire:
 
     The type `Wire` lists the built-in wires; the name of a third party's wire has this type too.
     """
+    if not isinstance(name, str):  # whatever it is, it can be long, and secret
+        got = type(name).__name__
+        raise UnknownWire(f"the name of a wire must be a str, got {got}", hint=f"one of {', '.join(names())}")
     if not is_wire(name):
         raise UnknownWire(f"unknown wire: {name!r}", hint=f"one of {', '.join(names())}")
     return name

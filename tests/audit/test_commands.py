@@ -400,7 +400,7 @@ def test_explain_prints_how_each_file_was_read(tmp_path: Path) -> None:
         "  format      table: its name ends with .csv",
         "  rows        1",
         "  exchanges   0",
-        "  not read    1: no traffic: several members hold requests or responses: id, old, new, first at two.csv#1",
+        "  not read    1: no traffic: several members hold requests or responses: old, new, first at two.csv#1",
         "              two.csv#1: members: id, old, new",
         "  what to do  if this is a body, pass its wire with --wire; if it is a row, its columns with --column "
         "request=NAME --column response=NAME",

@@ -8,14 +8,20 @@ from typing import Any
 import pytest
 
 from tests.normalizer.history.conversations import IMAGE, response
-from toolparity import Choice, Reasoning, Response, Stop, Text, ToolCall, select
+from toolparity import Choice, Reasoning, Response, Stop, Text, ToolCall, normalize, select
 from toolparity.normalizer.answers import answer, parts_of, result_of, strip
 from toolparity.normalizer.conversation import Assistant, JsonPart, Request, TextPart, ToolDefinition, ToolResult
 from toolparity.normalizer.conversation import ToolResults as Results
-from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal, UnserializableResult
+from toolparity.normalizer.errors import (
+    DuplicateAnswer,
+    PolicyError,
+    StripIllegal,
+    ToolparityError,
+    UnserializableResult,
+)
 from toolparity.normalizer.model import CallStatus
 from toolparity.normalizer.pairing import UNANSWERED
-from toolparity.normalizer.requests import read_request, with_policy, write_request
+from toolparity.normalizer.requests import check_request, read_request, with_policy, write_request
 
 
 def call(id: str, status: CallStatus = "complete", kind: str = "function") -> ToolCall:
@@ -131,6 +137,16 @@ def test_an_argument_of_another_type_is_an_error_that_names_it() -> None:
             function(given, given)  # type: ignore[arg-type]
         with pytest.raises(PolicyError, match="response must be a Response, got Selection"):
             function(select(given), select(given))  # type: ignore[arg-type]
+    request: Any = Request("openai.chat", "m", [{"role": "user"}])  # type: ignore[list-item]
+    for call_with, message in (
+        (lambda: answer(given, select(given), None), "outcomes without calls: NoneType"),  # type: ignore[arg-type]
+        (lambda: write_request(request), r"messages\[0\] must be a message, got dict"),
+        (lambda: check_request(request, "openai.chat"), r"got a Request \(pass write_request"),
+        (lambda: normalize("openai.chat", {"secret": 1}), r"must be a str, got dict"),  # type: ignore[arg-type]
+        (lambda: normalize({"messages": []}), r"is a request, and not a response \(use read_request"),
+    ):
+        with pytest.raises(ToolparityError, match=message):
+            call_with()
 
 
 def test_only_the_policy_first_turns_parallel_calls_off_where_there_are_tools() -> None:
