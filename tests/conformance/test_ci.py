@@ -181,12 +181,22 @@ def test_a_run_without_a_verdict_is_never_green(tmp_path: Path) -> None:
             (2, {"subject": "normalizer", "args": "--scenario no-such-scenario"}),
             (2, {"subject": "normalizer", "args": "--no-such-option"}),
             (2, {}),
+            (2, {"subject": "normalizer", "audit": ".", "args": "--scenario 'parallel"}),
             (4, {"audit": "nowhere", "gateway": "--help"}),
         )
     ):
         job = Job(tmp_path / str(number), **inputs)
         assert (job.checked(), job.outputs["exit-code"]) == (code, str(code)), inputs
-    assert Job(tmp_path / "quote", subject="normalizer", args="--scenario 'parallel").step("Check").returncode != 0
+    job.inputs["args"] = "--scenario 'parallel"
+    assert job.step("Check").stderr == "::error::args: No closing quotation\n"
+
+
+@ACTIONS
+def test_args_are_words_as_in_a_shell(tmp_path: Path) -> None:
+    job = Job(tmp_path, subject="normalizer", args="--scenario '' --tag 'two\nlines' é")
+    (job.bin / "toolparity").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    (job.bin / "toolparity").chmod(0o755)
+    assert job.step("Check").stdout.startswith("<check><--scenario><><--tag><two\nlines><é><--html>")
 
 
 @ACTIONS
