@@ -1,10 +1,12 @@
 """An audit as SARIF 2.1.0, which code scanning services and editors show at the lines of the input.
 
-A result has the meaning of its finding code and the places. Of the traffic it has only the name of the tool.
+A result has the meaning of its finding code and the places: names of files without credentials that the scrubber
+recognizes. Of the traffic it has the name of the tool, and a digest of the id of the call or exchange.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
 
 
 class _Found(NamedTuple):
-    """A finding. ``identity``: what it is about, in any order of the input; None: its place."""
+    """A finding. ``identity``: the id of what it is about, if that has one."""
 
     code: str
     wire: str
@@ -106,7 +108,7 @@ def _rule(code: str, repository: str | None) -> dict[str, Any]:
 def _result(one: _Found, rule: int, numbers: Counter[str]) -> dict[str, Any]:
     path, _ = position(one.place)
     digest = blake2b(
-        "\0".join((one.code, one.wire, path, one.identity or "")).encode("utf-8", "replace"), digest_size=8
+        "\0".join((one.code, one.wire, _uri(path), one.identity or "")).encode("utf-8", "replace"), digest_size=8
     )
     print_of = digest.hexdigest()
     numbers[print_of] += 1
@@ -120,7 +122,7 @@ def _result(one: _Found, rule: int, numbers: Counter[str]) -> dict[str, Any]:
         "level": _LEVELS[row.severity],
         "message": {"text": text},
         "locations": [_location(one.place)],
-        # The name of the fingerprint that GitHub compares: it does not change if lines are added before the finding.
+        # GitHub compares the fingerprint of this name. The number changes if equal findings are added before this one.
         "partialFingerprints": {"primaryLocationLineHash": f"{print_of}:{numbers[print_of]}"},
         "properties": {"wire": one.wire},
     }
@@ -141,13 +143,12 @@ def _location(place: str) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     """Return a path as a URI, relative to the working directory if it is below it, as code scanning expects."""
-    if "://" not in path and (file := Path(path)).is_absolute():
-        here = Path.cwd()
+    path = scrubbed(path)
+    if "://" not in path:
+        file, here = Path(os.path.abspath(path)), Path.cwd()
         if not file.is_relative_to(here):
             return file.as_uri()[:_LONGEST]
         path = file.relative_to(here).as_posix()
-    elif "://" not in path:
-        path = Path(path).as_posix()
     return quote(path.encode("utf-8", "surrogateescape")[:_LONGEST], safe="/:@!$&'()*+,;=~%" if "://" in path else "/~")
 
 

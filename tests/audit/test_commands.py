@@ -201,22 +201,26 @@ def test_unusable_options_are_usage_errors_with_a_hint() -> None:
     assert run("normalize", "x", "--limit", "-1").exit_code == 2
 
 
-def test_sarif_has_each_finding_at_its_line_and_no_text_of_the_traffic(tmp_path: Path) -> None:
+def test_sarif_has_each_finding_at_its_line_and_no_text_of_the_traffic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     talks = [exchange for n in range(30) for exchange in conversation(f"c{n}", kept=1)]
 
     def sarif(*before: str) -> dict[tuple[str, str], int]:
         path = write_rows(tmp_path / "a log.jsonl", *before, *talks, row("sk-ant-api03-oops {", id="page"))
         assert run("audit", "part", path, "-o", tmp_path / "part").exit_code == 4
-        written, merged = (
-            run("audit", *args, "--sarif", "-").stdout for args in ((path,), ("merge", tmp_path / "part"))
+        written, *same = (
+            run("audit", *args, "--sarif", "-").stdout
+            for args in ((path,), (f"../{tmp_path.name}/./{path.name}",), ("merge", tmp_path / "part"))
         )
-        assert written == merged
+        assert same == [written, written]
         assert not re.search("sk-ant|Run c|4Kd9Xw2", written)
         (one,) = json.loads(written)["runs"]
         assert not one["invocations"][0]["executionSuccessful"]
         assert all(one["tool"]["driver"]["rules"][it["ruleIndex"]]["id"] == it["ruleId"] for it in one["results"])
         places = [it["locations"][0]["physicalLocation"] for it in one["results"]]
-        assert {place["artifactLocation"]["uri"] for place in places} == {path.as_uri()}
+        assert {place["artifactLocation"]["uri"] for place in places} == {"a%20log.jsonl"}
         keys = [(it["ruleId"], *it["partialFingerprints"].values()) for it in one["results"]]
         return dict(zip(keys, (place["region"]["startLine"] for place in places), strict=True))
 
@@ -224,6 +228,10 @@ def test_sarif_has_each_finding_at_its_line_and_no_text_of_the_traffic(tmp_path:
     dropped = [line for (code, _), line in found.items() if code == "dropped-in-fact"]
     assert (dropped, len(found) > 30) == ([2 * n for n in range(1, 31)], True)
     assert sarif("", "") == {key: line + 2 for key, line in found.items()}
+    named = (tmp_path / "a log.jsonl").rename(tmp_path / f"ghp_{'a1B2' * 9}.jsonl")
+    monkeypatch.undo()
+    written = run("audit", named, "--sarif", "-").stdout
+    assert (tmp_path.as_uri() in written, "ghp_" in written) == (True, False)
 
 
 @pytest.mark.service("audit")
