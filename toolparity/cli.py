@@ -7,6 +7,7 @@ dependencies are not installed exits with code 2 and names the extra that instal
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -58,7 +59,7 @@ class Commands(names.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         # Here, because a signal may come while the imports take seconds on a busy machine.
-        ctx.obj = ctx.with_resource(StopSignals(args[0] if args else ""))
+        ctx.obj = ctx.with_resource(StopSignals(args[0] if args else "", last=ctx.obj is True))
         return super().resolve_command(ctx, args)
 
     def make_context(
@@ -71,10 +72,11 @@ class Commands(names.Group):
         with exits.from_errors(ctx):
             return super().invoke(ctx)
 
-    def main(self, *args: Any, **extra: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         exits.prepare_streams()
         try:
-            return super().main(*args, **{"prog_name": "toolparity", **extra})
+            # obj: whether this process is the command, not a program that calls it with arguments
+            return super().main(args, *rest, **{"prog_name": "toolparity", "obj": args is None, **extra})
         except OSError:  # standard error cannot be written
             sys.exit(exits.FAULT)
 

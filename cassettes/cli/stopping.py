@@ -27,9 +27,13 @@ class StopSignals:
     proxy, which lets open exchanges continue, takes SIGINT and SIGTERM without an exception instead: ``received`` is
     the first of them, or None. ``stop`` is what to call, from the time when there is something to stop: with False for
     the first signal, and with True for each further one. Without it, the second signal ends the process.
+
+    ``last``: the process ends with the command. After a signal, a further one is then ignored until the end, because it
+    would change the exit code.
     """
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, *, last: bool = False) -> None:
+        self._last = last
         self.stop: Callable[[bool], None] | None = None
         self.received: signal.Signals | None = None
         self._code = 0 if command in SERVERS else 128 + signal.SIGTERM
@@ -47,10 +51,11 @@ class StopSignals:
 
     def __exit__(self, *raised: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if self._last and self.received else handler)
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)  # a second one would end the closing
+        self.received = signal.Signals(number)
         raise Terminated(self._code)
 
     def _collect(self, number: int, frame: FrameType | None) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from toolparity.cassettes.cli.stopping import Terminated
-
 #: Prepares to serve, calls its argument, which returns when this process is to serve, and serves until interrupted.
 Work = Callable[[Callable[[], None]], None]
 #: The exit code of a killed process. Windows has no signals: there, a process ends itself with this code.
@@ -40,10 +38,10 @@ def keep_running(work: Work, ready: Callable[[], None]) -> None:
             child, successor = successor or _Child(work), None
             is_ready = child.is_prepared()
             child.serve()
-    except Terminated:
+    except KeyboardInterrupt:  # also SIGTERM
         child.process.terminate()
         raise
-    finally:  # the terminal interrupts the children, too
+    finally:
         child.process.join()
         if successor is not None:
             successor.process.kill()
@@ -84,6 +82,7 @@ def kill_this_process() -> None:
 
 def _run(work: Work, parent: Connection) -> None:
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the parent ends this process so
 
     def wait() -> None:
         parent.send_bytes(b"")
