@@ -7,6 +7,7 @@ Exit code 1 with one line for each thing to change.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tomllib
@@ -27,7 +28,9 @@ def problems(root: Path, tag: str, repository: str) -> list[str]:
     found = []
     version = _VERSION.findall((root / "toolparity" / "__init__.py").read_text("utf-8"))[0]
     if tag != f"v{version}":
-        found.append(f"the tag is {tag}, and __version__ in toolparity/__init__.py is {version}: set it to {tag[1:]}")
+        found.append(
+            f"the tag is {tag}, but toolparity/__init__.py has {version}: tag v{version}, or change __version__"
+        )
     stated = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {}).get("Repository")
     if stated != (expected := f"https://github.com/{repository}"):
         found.append(f"Repository in [project.urls] of pyproject.toml is {stated or 'missing'}: set it to {expected}")
@@ -48,4 +51,7 @@ def main(tag: str, repository: str, notes: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    for argument in ("tag", "repository", "notes"):
+        parser.add_argument(argument)
+    sys.exit(main(**vars(parser.parse_args())))

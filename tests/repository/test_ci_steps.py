@@ -180,7 +180,7 @@ def test_words_phrases_and_typing_errors_are_found(
 def test_workflows_name_what_exists_and_are_limited_in_time_and_rights() -> None:
     for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         flow = yaml.safe_load(path.read_text("utf-8"))
-        jobs = flow["jobs"].values()
+        jobs = [job for job in flow["jobs"].values() if "uses" not in job]
         assert {"concurrency", "permissions"} <= flow.keys(), path
         assert all("timeout-minutes" in job for job in jobs), path
         commands = "\n".join(step.get("run", "") for job in jobs for step in job["steps"])
@@ -199,5 +199,9 @@ def test_a_release_needs_its_version_its_repository_and_its_section() -> None:
     release = runpy.run_path(str(ROOT / ".ci" / "release.py"))
     found = release["problems"](ROOT, "v99.0", "fork/repository")
     assert ["v99.0" in found[0], "fork/repository" in found[1]] == [True, True]
+    version = release["_VERSION"].findall((ROOT / "toolparity" / "__init__.py").read_text("utf-8"))[0]
+    assert f"tag v{version}, or" in release["problems"](ROOT, version, "fork/repository")[0]
+    alone = subprocess.run([sys.executable, ROOT / ".ci" / "release.py"], capture_output=True, check=False)
+    assert (alone.returncode, alone.stderr[:6]) == (2, b"usage:")
     changelog = "## 0.2.0\n\n- new\n\n## 0.1.0\n\n- old\n"
     assert [release["section"](changelog, one) for one in ("0.2.0", "0.1.0", "0.3.0")] == ["- new", "- old", ""]
