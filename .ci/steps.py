@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -118,6 +117,8 @@ def measure(report: int, command: str) -> int:
             print(f"the step leaves a process, which ends now: {pid}", file=sys.stderr)
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
+    import resource  # not on Windows, where tests read this file
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     os.write(report, f"{used.ru_utime + used.ru_stime:.1f} {used.ru_maxrss // 1024}".encode())
     return code

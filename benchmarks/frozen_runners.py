@@ -41,7 +41,7 @@ from .log import Calling
 #: Seconds. A stopped process that continues before its leases have expired keeps its turns.
 LEASE, PATIENCE, LATE = 10.0, 8.0, 2.0
 _PROCESSES, _ROUNDS, _POLL, _LONGEST = 4, 4, 0.05, 120.0
-_SIGNALS = {"stop": signal.SIGSTOP, "kill": signal.SIGKILL, "continue": signal.SIGCONT}
+_SIGNALS = {"stop": "SIGSTOP", "kill": "SIGKILL", "continue": "SIGCONT"}
 _TURNS = "SELECT id, owner, status = 'over', updated - created FROM turns WHERE id LIKE %s"
 _ANSWERED = """SELECT id FROM turns WHERE id LIKE %s AND status = 'over' AND termination = 'natural_completion' AND (
     SELECT count(*) FILTER (WHERE block_type = 'tool_use') - count(*) FILTER (WHERE block_type = 'tool_result')
@@ -126,7 +126,7 @@ class Result(Struct):
 
 def _act(what: str, proxy: Proxy, worker: Any) -> None:
     proxy.is_cut = what == "cut"
-    os.kill(worker.pid, _SIGNALS.get(what, 0))
+    os.kill(worker.pid, signal.Signals[_SIGNALS[what]] if what in _SIGNALS else 0)
 
 
 async def run(url: sa.URL, fault: str, turns: int, result: Result) -> None:

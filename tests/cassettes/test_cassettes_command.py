@@ -299,8 +299,8 @@ def work(item):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the states of processes from /proc")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_workers_and_their_programs_end_with_a_killed_parent(tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
+def test_workers_and_their_programs_end_with_a_killed_parent(tmp_path: Path, how: str) -> None:
     (tmp_path / "slow_work.py").write_text(_WORK)
     (tmp_path / "parent.py").write_text(_PARENT)
     command = [sys.executable, str(tmp_path / "parent.py"), str(tmp_path)]
@@ -309,7 +309,7 @@ def test_workers_and_their_programs_end_with_a_killed_parent(tmp_path: Path, how
         assert parent.stdout is not None
         started = [int(pid) for _ in range(2) for pid in parent.stdout.readline().split()]
         assert all(map(_runs, started))
-        parent.send_signal(how)
+        parent.send_signal(signal.Signals[how])
         parent.wait()
     assert len(started) == 4
     deadline = time.monotonic() + 60

@@ -6,7 +6,6 @@ with a role that may create databases.
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import subprocess
@@ -14,13 +13,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy import URL
 
 from tests.support.programs import needed
+
+if TYPE_CHECKING:
+    import pwd
 
 
 @contextmanager
@@ -97,6 +99,8 @@ def owner_of_a_server() -> pwd.struct_passwd | None:
     """Whom to run it as, where root runs the tests: PostgreSQL refuses to be root."""
     if os.geteuid() != 0:
         return None
+    import pwd
+
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
 

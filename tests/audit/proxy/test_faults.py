@@ -52,15 +52,15 @@ def _signal(worker: Any, number: signal.Signals) -> None:
     os.kill(worker.process_id, number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "slow"])
-def test_a_judge_that_dies_or_takes_too_long_is_replaced(number: signal.Signals) -> None:
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSTOP"], ids=["killed", "slow"])
+def test_a_judge_that_dies_or_takes_too_long_is_replaced(name: str) -> None:
     with _proxy(Limits(seconds=5)) as proxy:
         _passes(proxy)
         proxy.judgements.wait(1)  # it has started
         _signal(proxy.observer.judge, signal.SIGSTOP)
         _passes(proxy)
         _passes(proxy)
-        _signal(proxy.observer.judge, number)
+        _signal(proxy.observer.judge, signal.Signals[name])
         judgements = proxy.judgements.wait(3)
     assert [judgement.unjudged for judgement in judgements] == [None, "worker-lost", None]
     assert judgements[-1].wire == "openai.chat"

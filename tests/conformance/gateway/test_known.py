@@ -86,8 +86,8 @@ def test_a_gateway_runs_without_credentials_in_a_private_folder_and_ends(
 
 @SERVICE
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_gateway_ends_with_the_process_that_started_it(served: KnownGateway, number: signal.Signals) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_a_gateway_ends_with_the_process_that_started_it(served: KnownGateway, name: str) -> None:
     port = process._free_port()
     started = (
         "import sys, subprocess, time\n"
@@ -103,7 +103,7 @@ def test_a_gateway_ends_with_the_process_that_started_it(served: KnownGateway, n
         assert suite.stdout is not None
         assert suite.stdout.readline() == b"ready\n"
         guards = _children(suite.pid)
-        suite.send_signal(number)
+        suite.send_signal(signal.Signals[name])
         suite.wait()
     for guard in guards:
         _wait_for_end(guard)

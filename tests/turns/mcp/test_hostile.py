@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import time
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -86,6 +85,7 @@ async def test_output_that_is_invalid_is_skipped_or_a_failure_of_its_call() -> N
 
 @pytest.mark.parametrize("tool", ["too_large", "endless"])
 async def test_a_message_without_end_ends_the_connection_and_costs_little_memory(tool: str) -> None:
+    resource = pytest.importorskip("resource", reason="Windows has no `resource`")
     async with serving() as server:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         assert "it sent a message of more than 16 MiB" in text_of(await called(server, tool))
