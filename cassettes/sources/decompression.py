@@ -31,7 +31,7 @@ class _Zstd(RawIOBase):
     def __init__(self, raw: Any) -> None:
         module = next((found for name in ZSTD if (found := imported(name)) is not None), None)
         if module is None:
-            hint = f"pip install {ZSTD[-1]}, or unpack the file with zstd -d"
+            hint = "pip install 'toolparity[cassettes]', or unpack the file with zstd -d"
             raise UnreadableSource("the file is compressed with zstd", hint=hint)
         self._error: type[Exception] = module.ZstdError
         self._file = module.ZstdFile(raw)

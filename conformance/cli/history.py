@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import google.protobuf  # noqa: F401 # the suite needs the extra: without it, stop before libraries are installed
 
 from toolparity.cassettes.cli import console, exits, options
 from toolparity.cassettes.cli.names import must_fit

@@ -186,7 +186,7 @@ def test_reading_commands_work_without_any_extra(plain: Path, tmp_path: Path) ->
 
 @INSTALLED
 def test_a_command_that_needs_an_extra_names_the_smallest_one(plain: Path, tmp_path: Path) -> None:
-    suite = ("check", "demo", "gateway", "record single-call", "serve --port 0")
+    suite = ("check", "demo", "gateway", "history litellm", "record single-call", "serve --port 0")
     for command, extra in [
         *((command, "conformance") for command in suite),
         ("cassettes verify single-call.yaml", "cassettes"),

@@ -66,7 +66,7 @@ def test_damaged_or_truncated_data_is_reported(tmp_path: Path, suffix: str) -> N
         assert run("audit", path).exit_code == 4
 
 
-def test_without_the_library_the_error_names_the_package_to_install(
+def test_without_the_library_the_error_names_the_extra_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.jsonl.zst"
@@ -75,4 +75,4 @@ def test_without_the_library_the_error_names_the_package_to_install(
     for place in (path, tmp_path):
         result = run("normalize", place)
         assert result.exit_code == 4
-        assert "compressed with zstd (pip install backports.no_such" in result.stderr
+        assert "compressed with zstd (pip install 'toolparity[cassettes]'" in result.stderr
