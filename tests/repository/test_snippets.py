@@ -210,5 +210,6 @@ def test_each_page_with_its_own_test_is_named_there() -> None:
 def test_one_value_decides_which_install_lines_the_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
     page = "pip install 'toolparity[html]' or .venv/bin/pip install 'toolparity[html] @ git+https://old'"
     assert install.shown(page).count("'toolparity[html] @ git+https://github.com/") == 2
+    assert install.shown("- uses: OWNER/toolparity@v1") == "- uses: toolparity/toolparity@v1"
     monkeypatch.setattr(install, "PUBLISHED", True)
     assert install.shown(page) == "pip install 'toolparity[html]' or .venv/bin/pip install 'toolparity[html]'"
