@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,7 +239,7 @@ def _baselines(texts: Sequence[str], names: Sequence[str]) -> dict[str, Path]:
         name, path = (name, path) if name in names else ("", text)
         if name in files:
             raise click.UsageError(f"--baseline {text}: {name or 'the subjects'} would have two baselines")
-        if Path(path).is_dir():
+        if os.path.isdir(path):  # False for a name that is too long, where Path.is_dir raises
             raise click.UsageError(f"--baseline {text}: it is a directory; name a file")
         files[name] = Path(path)
     return files

@@ -9,12 +9,17 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain, repeat
 from multiprocessing.connection import Connection
+
+from toolparity.cassettes.workers import interrupts_held
 
 #: Prepares to serve, calls its argument, which returns when this process is to serve, and serves until interrupted.
 Work = Callable[[Callable[[], None]], None]
 #: The exit code of a killed process. Windows has no signals: there, a process ends itself with this code.
 _KILLED = -getattr(signal, "SIGKILL", -137)
+#: How many seconds a child has to end its responses when this process is stopped.
+_GRACE = 5
 
 
 def keep_running(work: Work, ready: Callable[[], None]) -> None:
@@ -26,20 +31,20 @@ def keep_running(work: Work, ready: Callable[[], None]) -> None:
     """
     child, successor = _Child(work), None
     try:
-        is_ready = child.is_prepared()
-        if is_ready:
-            child.serve()
-            ready()
-        while True:
-            successor = _Child(work) if is_ready else None
+        for is_first in chain((True,), repeat(False)):
+            if is_ready := child.is_prepared():
+                child.serve()
+                successor = _Child(work)
+            if is_ready and is_first:  # after the successor, whose start must not be interrupted
+                ready()
             child.process.join()
             if child.process.exitcode != _KILLED:
                 break
             child, successor = successor or _Child(work), None
-            is_ready = child.is_prepared()
-            child.serve()
     except KeyboardInterrupt:  # also SIGTERM
         child.process.terminate()
+        child.process.join(_GRACE)
+        child.process.kill()  # the log survives that
         raise
     finally:
         child.process.join()
@@ -56,7 +61,8 @@ class _Child:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         self.process = context.Process(target=_run, args=(work, other), name="demo", daemon=True)
-        self.process.start()
+        with interrupts_held():  # also in the child: this process ends it by SIGTERM
+            self.process.start()
         other.close()
 
     def is_prepared(self) -> bool:
@@ -82,7 +88,6 @@ def kill_this_process() -> None:
 
 def _run(work: Work, parent: Connection) -> None:
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the parent ends this process so
 
     def wait() -> None:
         parent.send_bytes(b"")

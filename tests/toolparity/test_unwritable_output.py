@@ -250,9 +250,9 @@ def test_an_unwritable_standard_error_never_causes_a_traceback(
 def test_every_option_that_names_a_file_to_write_is_checked() -> None:
     """A new option cannot forget it: all click.Path options of the commands are inputs that are known here.
 
-    ``--record`` of the proxy, a file or a folder, is checked by its command.
+    ``--record`` of the proxy, a file or a folder, and ``--baseline`` of `check` are checked by their commands.
     """
-    known = {"--baseline", "--compare", "--earlier", "--library", "--prices", "--record"}
+    known = {"--compare", "--earlier", "--library", "--prices", "--record"}
     found = set()
 
     def walk(command: click.Command, name: str) -> None:
