@@ -51,7 +51,7 @@ def test_any_partition_of_exchanges_in_any_order_gives_the_same_audit(
         for n, (body, wire) in enumerate(made)
     ]
     with pytest.MonkeyPatch.context() as patch:  # few are kept, so that all limits are reached
-        for name, most in (("_NAMES_KEPT", 2), ("_MODELS_KEPT", 3), ("_WORST_KEPT", 4), ("_EXAMPLES_KEPT", 2)):
+        for name, most in (("_NAMES_KEPT", 2), ("_MODELS_KEPT", 3), ("_WORST_KEPT", 4)):
             patch.setattr(figures if name == "_MODELS_KEPT" else summary, name, most)
         whole = counted(exchanges)
         order = data.draw(st.permutations(exchanges))
