@@ -32,10 +32,6 @@ def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Reque
     return request
 
 
-#: The types of messages.
-_MESSAGES = get_args(Message)
-
-
 def write_request(request: Request, wire: Wire | None = None, *, provider: str | None = None) -> Encoded:
     """Encode a request as a body of a wire, and report the losses.
 
@@ -44,8 +40,12 @@ def write_request(request: Request, wire: Wire | None = None, *, provider: str |
     wire name.
     """
     target, provider = _target(request, wire, provider)
-    request, namespaces, losses = _flattened(request, target, provider)
-    encoded: Encoded = spec(target).part("write").write(request, provider)
+    try:
+        flat, namespaces, losses = _flattened(request, target, provider)
+        encoded: Encoded = spec(target).part("write").write(flat, provider)
+    except AttributeError:
+        _check_messages(request)  # only now: it would take a tenth of the time
+        raise
     return _with(encoded, namespaces, losses)
 
 
@@ -71,8 +71,12 @@ class RequestWriter:
     def write(self, request: Request) -> Encoded:
         """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
-        request, namespaces, losses = _flattened(request, target, provider)
-        return _with(self._write(request, target, provider), namespaces, losses)
+        try:
+            flat, namespaces, losses = _flattened(request, target, provider)
+            return _with(self._write(flat, target, provider), namespaces, losses)
+        except AttributeError:
+            _check_messages(request)
+            raise
 
     def _write(self, request: Request, target: Wire, provider: str | None) -> Encoded:
         messages = request.messages
@@ -153,15 +157,17 @@ def _with(encoded: Encoded, namespaces: dict[str, tuple[str, str]], losses: list
     return replace(encoded, namespaces=namespaces, losses=[*encoded.losses, *losses])
 
 
+def _check_messages(request: Request) -> None:
+    """Raise MalformedBody for something else among the messages."""
+    for number, message in enumerate(request.messages):
+        if not isinstance(message, get_args(Message)):
+            hint = "make it with answer() or read_request(), or with a class of toolparity.normalizer.conversation"
+            raise MalformedBody(f"messages[{number}] must be a message, got {type(message).__name__}", hint=hint)
+
+
 def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:
     if not isinstance(request, Request):
         hint = "decode a request body with read_request(body, wire)"
         raise MalformedBody(f"not a canonical Request, but {type(request).__name__}", hint=hint)
-    for number, message in enumerate(request.messages):
-        if not isinstance(message, Message):
-            hint = (
-                "make messages with answer() or read_request(), or take a class of toolparity.normalizer.conversation"
-            )
-            raise MalformedBody(f"messages[{number}] must be a message, got {type(message).__name__}", hint=hint)
     target = wire or wire_name(request.wire)
     return target, request.provider if provider is None and target == request.wire else provider
