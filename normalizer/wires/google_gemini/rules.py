@@ -29,8 +29,8 @@ _Content = tuple[str, dict[str, Any]]
 
 
 def _contents(body: Any) -> list[_Content]:
-    """Return path and value of each content that is an object, with its members in camel case."""
-    contents = listed(member(camel_case(body), "contents"))
+    """Return path and value of each content that is an object."""
+    contents = listed(member(body, "contents"))
     return [(f"contents[{n}]", content) for n, content in enumerate(contents) if isinstance(content, dict)]
 
 
@@ -46,7 +46,7 @@ def _count(content: _Content, name: str) -> int:
 
 
 def _declarations(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, tool in enumerate(listed(member(camel_case(body), "tools"))):
+    for number, tool in enumerate(listed(member(body, "tools"))):
         for index, declaration in enumerate(listed(member(tool, "functionDeclarations"))):
             if isinstance(declaration, dict):
                 yield f"tools[{number}].functionDeclarations[{index}]", declaration
@@ -65,7 +65,7 @@ def _tool_names(body: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _allowed(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
-    calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
+    calling = member(member(body, "toolConfig"), "functionCallingConfig")
     declared = [name for _, name in _tool_names(body)]
     for number, name in enumerate(listed(member(calling, "allowedFunctionNames"))):
         yield f"toolConfig.functionCallingConfig.allowedFunctionNames[{number}]", name, declared
@@ -196,7 +196,7 @@ def tool_schema(body: Any) -> Violations:
 @rule("tool-choice", "https://ai.google.dev/api/caching#FunctionCallingConfig")
 def tool_choice(body: Any) -> Violations:
     """The mode is AUTO, ANY, NONE or VALIDATED, and only ANY and VALIDATED restrict the functions."""
-    calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
+    calling = member(member(body, "toolConfig"), "functionCallingConfig")
     mode, names = member(calling, "mode"), listed(member(calling, "allowedFunctionNames"))
     path = "toolConfig.functionCallingConfig"
     word = mode.upper() if isinstance(mode, str) else mode
@@ -209,7 +209,7 @@ def tool_choice(body: Any) -> Violations:
 @rule("temperature", "a recorded response: the supported range is from 0 (inclusive) to 2.0001 (exclusive)")
 def temperature(body: Any) -> Violations:
     """The temperature is at least 0 and at most 2."""
-    value = member(member(camel_case(body), "generationConfig"), "temperature")
+    value = member(member(body, "generationConfig"), "temperature")
     if isinstance(value, (int, float)) and not 0 <= value < 2.0001:
         yield "generationConfig.temperature", f"is {value}"
 
