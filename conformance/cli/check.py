@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from toolparity.reports import results
 from toolparity.reports.kill_matrix import surviving_mutants, unneeded_laws
 from toolparity.reports.results import Report
 
+from ..cases.case import Case
 from ..cases.scenarios import scenarios as known_scenarios
 from ..clients.table import coding_agent
 from ..known_bad import known_bad
@@ -205,7 +206,8 @@ def command(
     how = {"unreleased": unreleased, "twice": not once, "exhaustive": exhaustive, "jobs": jobs or 0}
     run = _run(settings, names, case_filter, expected=expected, **how)
     if update_baseline:
-        _update(run, names, baselines, needed)
+        left_out = case_filter.left_out() if agent is None else agent.left_out(case_filter.scenarios)
+        _update(run, names, baselines, needed, left_out)
     report = Report(run, *others)
     if update_baseline:
         code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
@@ -258,11 +260,17 @@ def _check_baseline_files(names: Sequence[str], files: dict[str, Path], *, known
         options.must_be_writable(path.parent if folder else path, folder=folder)
 
 
-def _update(run: results.Run, names: Sequence[str], files: dict[str, Path], needs: Iterable[str]) -> None:
+def _update(
+    run: results.Run,
+    names: Sequence[str],
+    files: dict[str, Path],
+    needs: Iterable[str],
+    left_out: Collection[Case],
+) -> None:
     for tested, name in zip(run.subjects, names, strict=True):
         path = files.get(name) or files.get("") or baseline.shipped_path(tested.name)
         own = [result for result in run.results if result.subject == tested.name]
-        baseline.write(path, baseline.updated_entries(own, baseline.read(path, needs)))
+        baseline.write(path, baseline.updated_entries(own, baseline.read(path, needs), left_out))
         click.echo(f"written: {path}", err=True)
 
 

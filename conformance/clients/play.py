@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 
 from msgspec.structs import replace
@@ -54,13 +53,11 @@ def run(
         raise GatewayFailed(f"{agent.title} is judged with a provider on its wire: {agent.surface}")
     client = Client(gateway.addresses[0], gateway.headers)
     check_route(client, agent.wire, route, upstream)
-    needs = {
-        id: need for id, need in agent.needs.items() if not patterns or any(fnmatchcase(id, one) for one in patterns)
-    }
+    needs = agent.chosen(patterns)
     subject = GatewaySubject(gateway.name, gateway.version, agent.name, [route])
     judged = list(_judged(agent, needs, subject.name, client, route, upstream, f"{gateway.called} --as {agent.name}"))
     client.close()
-    collected = Collected(expected, unreleased=True)
+    collected = Collected(expected, agent.left_out(patterns), unreleased=True)
     collected.add(subject, subject.name, [ScenarioResults(judged, [])])
     described = [
         results.ScenarioInfo(id, need.title, "should" if need.optional else "must") for id, need in needs.items()

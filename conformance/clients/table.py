@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,6 +17,8 @@ from msgspec import Struct
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
+
+from ..cases.case import Case
 
 #: A body has the first in place of the second: agents send system prompts of this size.
 _LONG, _LONG_TEXT = "LONG TEXT", "Keep to the harbour rules. " * 600
@@ -92,6 +95,17 @@ class CodingAgent(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def wire(self) -> str:
         return SURFACES[self.surface].wire
+
+    def chosen(self, patterns: Sequence[str]) -> dict[str, Need]:
+        """Return the needs whose ids match a pattern; all without a pattern."""
+        if not patterns:
+            return self.needs
+        return {id: need for id, need in self.needs.items() if any(fnmatchcase(id, one) for one in patterns)}
+
+    def left_out(self, patterns: Sequence[str]) -> list[Case]:
+        """Return the other needs as cases."""
+        others = self.needs.keys() - self.chosen(patterns).keys()
+        return [Case(id, self.surface, mode, "all") for id in others for mode in ("plain", "stream")]
 
     def body(self, situation: Situation) -> Any:
         """Return the body of a request without its model; None for GET."""

@@ -65,7 +65,7 @@ def run(
 
     If the gateway stops answering, the rest of its cases are errors. Raises GatewayFailed if it does not work at all.
     """
-    collected = Collected(expected, unreleased=unreleased)
+    collected = Collected(expected, case_filter.left_out(), unreleased=unreleased)
     all_cases: dict[Case, None] = {}
     _import_wires()
     subjects = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,7 @@ class SubjectCollector(pytest.Collector):
         """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
         entry = next(entry for entry in self.known.expected if entry.matches(result, verdict))
         if entry not in self._stale:
-            matching = (case for case in CaseFilter().cases() if _may_match(entry, case))
+            matching = filter(entry.names, CaseFilter().cases())
             self._stale[entry] = status.is_stale(entry, map(self._raw_result, matching), self.known)
         return verdict if self._stale[entry] else Verdict(verdict.check, "pass")
 
@@ -79,10 +78,6 @@ class SubjectCollector(pytest.Collector):
         """Close the subject if it can be closed."""
         if hasattr(self.judge.subject, "close"):
             self.judge.subject.close()
-
-
-def _may_match(entry: baseline.BaselineEntry, case: Case) -> bool:
-    return all(fnmatchcase(getattr(case, member), getattr(entry, member)) for member in baseline.MEMBERS)
 
 
 class CaseItem(pytest.Item):

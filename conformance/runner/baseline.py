@@ -5,14 +5,14 @@
 
 Members are patterns (``*`` is a wildcard), or lists of patterns, of which each combination is an entry. A failure that
 matches an entry gets the outcome "expected". One with another ``effect`` than the entry's does not match. An entry is
-stale if it matches only passes. A stale entry fails the run, so that a fixed failure cannot return unnoticed. An entry
-with ``varies: true``, whose failure depends on timing, is never stale.
+stale if it matches only passes, and the run has all cases that it names. A stale entry fails the run, so that a fixed
+failure cannot return unnoticed. An entry with ``varies: true``, whose failure depends on timing, is never stale.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -26,6 +26,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Effect, Result, Verdict
 
+from ..cases.case import Case
 from ..cases.scenarios import scenarios
 from ..errors import InvalidBaseline
 from ..laws import LAWS, SERVER_LAWS
@@ -60,8 +61,12 @@ class BaselineEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return (
             fnmatchcase(verdict.check, self.check)
             and (self.effect in ("", verdict.effect) or not verdict.effect)
-            and all(fnmatchcase(getattr(result, member), getattr(self, member)) for member in MEMBERS)
+            and self.names(result)
         )
+
+    def names(self, case: Result | Case) -> bool:
+        """Return whether the entry is about this case."""
+        return all(fnmatchcase(getattr(case, member), getattr(self, member)) for member in MEMBERS)
 
 
 _Patterns = str | list[str]
@@ -144,21 +149,36 @@ def _unmatchable(entry: BaselineEntry, needs: Iterable[str]) -> str:
     return ""
 
 
-def updated_entries(results: Iterable[Result], entries: Sequence[BaselineEntry]) -> list[BaselineEntry]:
-    """Return the baseline that these results need.
+def updated_entries(
+    results: Sequence[Result], entries: Sequence[BaselineEntry], left_out: Collection[Case] = ()
+) -> list[BaselineEntry]:
+    """Return the baseline that these results need. ``left_out``: the cases that were not selected.
 
-    Entries that still match a failure are kept with their reasons. Each other failure gets a new entry.
+    Entries that still match a failure, or may match one that was left out, are kept with their reasons. Each other
+    failure gets a new entry, which names no surface, mode or policy that was left out.
     """
     failures = [(result, verdict) for result in results for verdict in result.verdicts if verdict.outcome in FAILURES]
-    needed = [it for it in entries if it.varies or any(it.matches(*failure) for failure in failures)]
-    unmatched: dict[tuple[str, str, Effect], list[tuple[Result, Verdict]]] = {}
+    needed = [
+        it
+        for it in entries
+        if it.varies or any(it.matches(*failure) for failure in failures) or any(map(it.names, left_out))
+    ]
+    scenarios = {result.scenario for result in results}
+    cut = [
+        member
+        for member in MEMBERS[1:]
+        if {getattr(case, member) for case in left_out if case.scenario in scenarios}
+        - {getattr(result, member) for result in results}
+    ]
+    unmatched: dict[tuple[str, ...], list[tuple[Result, Verdict]]] = {}
     for result, verdict in failures:
         if not any(entry.matches(result, verdict) for entry in needed):
-            unmatched.setdefault((verdict.check, result.scenario, verdict.effect), []).append((result, verdict))
-    return [*needed, *(_entry(*key, group) for key, group in unmatched.items())]
+            key = verdict.check, result.scenario, verdict.effect, *(getattr(result, member) for member in cut)
+            unmatched.setdefault(key, []).append((result, verdict))
+    return [*needed, *map(_entry, unmatched.values())]
 
 
-def _entry(check: str, scenario: str, effect: Effect, failures: list[tuple[Result, Verdict]]) -> BaselineEntry:
+def _entry(failures: list[tuple[Result, Verdict]]) -> BaselineEntry:
     """Return one entry for the failures of a law in a scenario with one effect.
 
     A member is a wildcard unless all failures share its value.
@@ -167,8 +187,9 @@ def _entry(check: str, scenario: str, effect: Effect, failures: list[tuple[Resul
     for member in ("surface", "mode", "policy"):
         values = {getattr(result, member) for result, _ in failures}
         shared[member] = values.pop() if len(values) == 1 else "*"
-    reason = _shorten(failures[0][1].reason)
-    return BaselineEntry(check=check, scenario=scenario, effect=effect, reason=reason, **shared)
+    (result, verdict), *_ = failures
+    reason = _shorten(verdict.reason)
+    return BaselineEntry(verdict.check, result.scenario, effect=verdict.effect, reason=reason, **shared)
 
 
 def _shorten(reason: str) -> str:

@@ -67,6 +67,11 @@ class CaseFilter(Struct, frozen=True):
                         if not self.policies or policy in self.policies:
                             yield Case(id, name, mode, policy)
 
+    def left_out(self) -> list[Case]:
+        """Return the cases of the suite that are not selected."""
+        chosen = set(self.cases()) if self != CaseFilter() else None
+        return [] if chosen is None else [case for case in CaseFilter().cases() if case not in chosen]
+
     def _picks(self, name: str) -> bool:
         surface = SURFACES[name]
         if self.providers and surface.provider not in self.providers:

@@ -8,13 +8,14 @@ build: its severe failures are never new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolparity.reports.results import KNOWN, Effect, Result, Verdict
 
+from ..cases.case import Case
 from . import release, withdrawn
 from .baseline import FAILURES, BaselineEntry
 
@@ -51,12 +52,12 @@ def status(result: Result, verdict: Verdict, known: Known) -> Verdict:
     return verdict
 
 
-def apply(results: Iterable[Result], known: Known) -> list[Result]:
+def apply(results: Iterable[Result], known: Known, left_out: Collection[Case] = ()) -> list[Result]:
     """Return the results with the status of each verdict, and report stale entries of the baseline.
 
-    An entry is stale if it is the first that matches at least one verdict that passes, and none that fails. An entry
-    that matches nothing is not stale, because the run may cover only part of the suite. The first pass that a stale
-    entry matches gets the outcome "stale".
+    An entry is stale if it is the first that matches at least one verdict that passes, and none that fails. One that
+    matches nothing, or names a case that the run has left out, is not stale: it may fail there. The first pass that a
+    stale entry matches gets the outcome "stale".
     """
     found: list[Result] = []
     failing: set[BaselineEntry] = set()
@@ -73,7 +74,7 @@ def apply(results: Iterable[Result], known: Known) -> list[Result]:
             elif entry is not None and not entry.varies:
                 passing.setdefault(entry, (verdicts, index))
     for entry, (verdicts, index) in passing.items():
-        if entry not in failing:
+        if entry not in failing and not any(map(entry.names, left_out)):
             reason = "the check passes now: remove the entry from the baseline"
             verdicts[index] = replace(verdicts[index], outcome="stale", reason=reason)
     return found

@@ -54,7 +54,7 @@ def run(
     case. ``jobs``: the number of worker processes; 0 means one per core.
     Raises UnknownSubject, and ToolparityError if a worker dies.
     """
-    collected = Collected(expected, unreleased=unreleased)
+    collected = Collected(expected, case_filter.left_out(), unreleased=unreleased)
     with ExitStack() as opened:  # subjects are closed also if the run ends with an exception
         subjects = [_open(name, opened) for name in names]
         for name, one_subject in zip(names, subjects, strict=True):
@@ -82,13 +82,17 @@ class ScenarioResults(NamedTuple):
 class Collected:
     """The results of one subject after the other, and the run that they make.
 
-    ``expected`` and ``unreleased``: as in `run`.
+    ``expected`` and ``unreleased``: as in `run`. ``left_out``: the cases that were not selected.
     """
 
     def __init__(
-        self, expected: Callable[[str], Sequence[baseline.BaselineEntry]], *, unreleased: bool = False
+        self,
+        expected: Callable[[str], Sequence[baseline.BaselineEntry]],
+        left_out: Collection[Case],
+        *,
+        unreleased: bool = False,
     ) -> None:
-        self._expected, self._unreleased = expected, unreleased
+        self._expected, self._left_out, self._unreleased = expected, left_out, unreleased
         self._started, self._date = time.monotonic(), now()
         self._tested: list[results.SubjectInfo] = []
         self._judged: list[results.Result] = []
@@ -103,7 +107,7 @@ class Collected:
             for excerpt in part.traffic:
                 self._traffic.setdefault((excerpt.scenario, excerpt.surface, excerpt.mode), excerpt)
         known = status.known(tested.name, self._expected(name), unreleased=self._unreleased)
-        self._judged.extend(status.apply(raw, known))
+        self._judged.extend(status.apply(raw, known, self._left_out))
         self._tested.append(subject_info(tested, time.monotonic() - started))
 
     def run(self, cases: Collection[Case]) -> results.Run:

@@ -15,6 +15,7 @@ from toolparity.cli import main
 from toolparity.conformance.errors import InvalidBaseline
 from toolparity.conformance.runner import baseline, release, status
 from toolparity.conformance.runner.baseline import BaselineEntry, updated_entries
+from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.runner.release import ReleaseRequirements, read, release_file
 from toolparity.conformance.runner.status import Known, apply
 from toolparity.reports.results import Result, Verdict
@@ -60,6 +61,10 @@ def test_an_entry_is_stale_only_where_all_that_it_names_passes() -> None:
     assert outcomes([result("pass"), result("pass", "stream")], entry) == ["stale", "pass"]
     assert outcomes([result("unsupported")], entry) == ["unsupported"]
     assert outcomes([], entry) == []
+    few = CaseFilter(("parallel-three",), wires=("openai.chat",))
+    for named, outcome in ((entry, "pass"), (BaselineEntry("order", "parallel-three", "openai.chat"), "stale")):
+        (found,) = apply([result("pass")], Known(expected=[named]), few.left_out())
+        assert found.verdicts[0].outcome == outcome
 
 
 def test_an_update_keeps_entries_that_still_hold_and_writes_short_reasons_for_others() -> None:
@@ -71,6 +76,12 @@ def test_an_update_keeps_entries_that_still_hold_and_writes_short_reasons_for_ot
         ("stop", "it broke", ""),
         ("replay", "it broke", ""),
     ]
+    few = CaseFilter(("parallel-three",), wires=("openai.chat",)).left_out()
+    kept, new = updated_entries([result("fail", law="stop"), result("fail", "stream", law="stop")], known, few)[1:]
+    assert (kept.check, new) == (
+        "usage",
+        BaselineEntry("stop", "parallel-three", "openai.chat", policy="all", reason="it broke"),
+    )
     error = "the body was not read: ValidationError: 3 errors for Thing, at https://errors.example.org"
     for reason, short in ((error, "the body was not read: ValidationError"), ("2 calls: a and b", "2 calls: a and b")):
         assert [one.reason for one in updated_entries([result("fail", reason=reason)], [])] == [short]
@@ -120,7 +131,7 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
 
 def test_the_named_outcomes_decide_the_exit_code_and_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "known.yaml"
-    file.write_text("- {check: order, scenario: parallel-three}\n")  # the subject keeps the order
+    file.write_text("- {check: order, scenario: parallel-three, surface: openai.chat}\n")  # the subject keeps the order
     for options, code, message in (
         ((), exits.FAILED_AND_STALE, "the run fails on: 24 fail, 1 stale"),
         (("--fail-on", "fail"), exits.FAILED, "the run fails on: 24 fail\n"),

@@ -145,7 +145,7 @@ def test_a_green_and_a_red_run_are_published_and_end_with_their_code(tmp_path: P
     assert [one.name for one in ran.subjects] == ["documented-goclaw", "openai-sdk"]
     assert {one.scenario for one in ran.results} == {"parallel-three"}
     job = Job(tmp_path / "stale", subject="normalizer", baseline="known.yaml", args="--scenario parallel-three")
-    (job.folder / "known.yaml").write_text("- {check: order}\n")
+    (job.folder / "known.yaml").write_text("- {check: order, scenario: parallel-three}\n")
     assert job.checked() == 3
     lines = "documented-goclaw\nnormalizer", "documented-goclaw=failing.yaml\n"
     job = Job(
