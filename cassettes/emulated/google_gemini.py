@@ -77,8 +77,9 @@ def events(play: Play) -> Iterator[bytes]:
     if play.fault is None and alone:
         sent.append({"text": ""} if play.calls else {"text": "", **_signature(play)})
     last = sent.pop() if play.fault is None else {}
+    usage = _prompt_usage(play)
     for piece in sent:
-        yield _event(_response(play, [piece], {}, _prompt_usage(play)))
+        yield _event(_response(play, [piece], {}, usage))
     if play.fault is None:
         yield _event(_response(play, [last], _end(play, alone=alone), _usage(play)))
     elif (refused := play.failure()) is not None:
