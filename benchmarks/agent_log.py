@@ -119,7 +119,7 @@ def row_time(path: Path, rounds: int, count: int) -> RowTime:
     reports.append(merged.json())
     if any(json_codec.encode(each) != json_codec.encode(reports[0]) for each in reports):
         raise SystemExit(f"the reports of {rounds} rounds differ")
-    copies = [_copy(number, line) for number, line in enumerate(path.read_bytes().splitlines(), 1)]
+    copies = [copy_of(number, line) for number, line in enumerate(path.read_bytes().splitlines(), 1)]
     judge = Judge(JudgeOptions())
     judging, _ = timed(lambda: [judge(copy) for copy in copies])
     size = path.stat().st_size
@@ -127,8 +127,8 @@ def row_time(path: Path, rounds: int, count: int) -> RowTime:
     return RowTime(rounds, size / count / 1e3, audit, size / count / audit, without, part, merging, judging, share)
 
 
-def _copy(number: int, line: bytes) -> ExchangeCopy:
-    """Return a row as the proxy copies it."""
+def copy_of(number: int, line: bytes) -> ExchangeCopy:
+    """Return a row as the proxy copies it. ``line``: of the log."""
     row = json_codec.decode(line)
     copy = ExchangeCopy(number, 0.0, "POST", "https://api.openai.com/v1/chat/completions", [])
     copy.request, copy.chunks = json_codec.encode(row["request"]), [row["body"].encode()]

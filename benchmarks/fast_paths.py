@@ -21,7 +21,8 @@ from toolparity import Wire, normalize
 from toolparity.normalizer.wires.registry import spec
 
 from .readers import ours_streamed
-from .recorded import WIRES, Exchange, exchanges
+from .recorded import Exchange, exchanges
+from .traffic import JSON_WIRES
 
 
 class Share(msgspec.Struct):
@@ -94,11 +95,11 @@ def main() -> int:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fast_paths", description=__doc__)
     parser.add_argument("recordings", type=Path)
-    parser.add_argument("--wire", action="append", choices=WIRES)
+    parser.add_argument("--wire", action="append", choices=JSON_WIRES)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth recording")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     given = parser.parse_args()
-    rows = [share for wire in given.wire or WIRES for share in shares(given.recordings, wire, given.every)]
+    rows = [share for wire in given.wire or JSON_WIRES for share in shares(given.recordings, wire, given.every)]
     if given.json:
         given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
     headers = ["wire", "provider", "what", "recordings", "number", "fast path, %"]

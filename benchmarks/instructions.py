@@ -11,15 +11,9 @@ and the output says so.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
-import pickle
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -30,7 +24,7 @@ import msgspec
 
 from toolparity import Wire, write_request
 
-from . import readers, traffic, writing
+from . import callgrind, readers, traffic, writing
 from .measure import Job
 
 STORED = Path(__file__).with_name("results") / "instructions.json"
@@ -74,43 +68,19 @@ def jobs(wire: Wire, material: tuple[bytes, bytes] | None) -> dict[str, Job]:
     }
 
 
-def run(wire: Wire, file: str) -> None:
-    """Run the jobs of a wire one after the other. Every job runs twice first, so that imports do not count.
-
-    ``file``: the pickled `traffic_of` the wire. Making it under valgrind takes longer than all counting.
-    """
-    named = jobs(wire, pickle.loads(Path(file).read_bytes()))
+def run(wire: Wire, material: tuple[bytes, bytes] | None) -> None:
+    """Run the jobs of a wire for `callgrind.counts`. Every job runs twice first, so that imports do not count."""
+    named = jobs(wire, material)
     for job in (*named.values(), *named.values()):
         job()
-    gc.collect()
-    gc.freeze()  # the collector skips what was loaded before
-    for name, job in named.items():
-        os.getsid(0)
-        for _ in range(_RUNS[name]):
-            job()
-    os.getsid(0)
+    callgrind.run((job, _RUNS[name]) for name, job in named.items())
 
 
 def counted(wire: Wire) -> dict[str, float]:
-    """Return the instructions of one run of each job of a wire, counted in a process that calls `run`.
-
-    The process calls `getsid` between the jobs, and valgrind writes what it counted since the call before.
-    """
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    with tempfile.TemporaryDirectory() as directory:
-        output = Path(directory, "counts")
-        valgrind = ["valgrind", "--tool=callgrind", "--dump-before=getsid", f"--callgrind-out-file={output}"]
-        material = traffic_of(wire)
-        pickled = Path(directory, "traffic")
-        pickled.write_bytes(pickle.dumps(material))
-        code = f"from benchmarks.instructions import run; run({wire!r}, {str(pickled)!r})"
-        subprocess.run([*valgrind, sys.executable, "-c", code], capture_output=True, check=True, env=environment)
-        names = list(jobs(wire, material))
-        parts = [
-            output.with_suffix(f".{number}") for number in range(2, 2 + len(names))
-        ]  # the first is before all jobs
-        counts = [re.search(r"^totals: (\d+)", part.read_text(), re.MULTILINE) for part in parts]
-    return {name: int(count[1]) / _RUNS[name] for name, count in zip(names, counts, strict=True) if count is not None}
+    """Return the instructions of one run of each job of a wire."""
+    material = traffic_of(wire)
+    found = callgrind.counts("benchmarks.instructions:run", wire, material)
+    return {name: count / _RUNS[name] for name, count in zip(jobs(wire, material), found, strict=True)}
 
 
 def ratios(wires: Sequence[Wire]) -> dict[str, float]:
@@ -129,11 +99,6 @@ def slowed(measured: dict[str, float], stored: dict[str, float]) -> list[str]:
     return [name for name, ratio in measured.items() if ratio > stored.get(name, 0) * TOLERANCE]
 
 
-def build() -> str:
-    """Return what the counts depend on: the build of Python and the version of msgspec."""
-    return f"Python {sys.version}, msgspec {msgspec.__version__}"
-
-
 def main() -> int:
     """Compare the counts with the stored ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
@@ -142,18 +107,18 @@ def main() -> int:
     parser.add_argument("--wire", action="append", choices=writing.PROVIDERS, help="only this wire; repeatable")
     given = parser.parse_args()
     update, path = given.update, given.results
-    if shutil.which("valgrind") is None:
+    if not callgrind.is_installed():
         print("valgrind is not installed: nothing is compared")
         return 0
     stored = json.loads(path.read_text()) if path.exists() else {}
-    if not update and stored["build"] != build():
-        print(f"the stored counts are of {stored['build']}, this is {build()}: nothing is compared")
+    if not update and stored["build"] != callgrind.build():
+        print(f"the stored counts are of {stored['build']}, this is {callgrind.build()}: nothing is compared")
         return 0
     wires = [wire for wire in given.wire or writing.PROVIDERS if wire != "xai.grpc" or find_spec("xai_sdk")]
     measured = ratios(wires)
     if update:
-        same = stored.get("build") == build()
-        stored = {"build": build(), "ratios": (stored["ratios"] if same else {}) | measured}
+        same = stored.get("build") == callgrind.build()
+        stored = {"build": callgrind.build(), "ratios": (stored["ratios"] if same else {}) | measured}
         path.write_text(json.dumps(stored, indent=1) + "\n")
     stored = stored["ratios"]
     slower = slowed(measured, stored)

@@ -1,9 +1,8 @@
 """Compare the normalizer with libraries that users would pick: `python -m benchmarks.peers RECORDINGS [--json FILE]`.
 
-Each library reads the same recorded responses of OpenAI, Anthropic and xAI in its own environment
-(`toolparity.conformance.subjects.environments`), with the program with which the suite tests it. All of them get the
-response over HTTP from a local server in their process; toolparity gets it from httpx. The time is the processor time
-of the reading thread with its HTTP client, so that other load on the machine hardly affects it. Of several attempts the
+Each library reads the same recorded responses of OpenAI, Anthropic, xAI and Google in its own environment
+(`toolparity.conformance.subjects.environments`), with the program with which the suite tests it. Nothing is sent: its
+HTTP client gets the response from memory, and the time is the processor time from there on. Of several attempts the
 fastest counts. A response that a library refuses is not in its figures.
 """
 
@@ -27,10 +26,10 @@ from toolparity.conformance.subjects.peers import HERE as PROGRAMS
 
 from .recorded import Exchange, exchanges
 
-TRANSPORT, OURS = "HTTP client alone", "toolparity"
+PARSED, OURS = "JSON alone", "toolparity"
 #: Reader -> its module for `peer_timer`, and its environment in the cache; None for the environment of this program.
 READERS: dict[str, tuple[str, str | None]] = {
-    TRANSPORT: ("own_readers:transport", None),
+    PARSED: ("own_readers:parsed", None),
     OURS: ("own_readers:ours", None),
     "official SDK": ("own_readers:sdk", None),
     "LiteLLM": ("litellm_program", "litellm"),
@@ -41,14 +40,14 @@ READERS: dict[str, tuple[str, str | None]] = {
     "llm-rosetta": ("rosetta_reader:read", "llm-rosetta"),
 }
 #: The environments that are not those of subjects, with the distributions in them.
-_REQUIREMENTS = {"llm-rosetta": ("llm-rosetta==0.13.0", "httpx2==2.16.2")}
+_REQUIREMENTS = {"llm-rosetta": ("llm-rosetta==0.13.0",)}
 _ENVIRONMENTS = Path("~/.cache/toolparity/subjects").expanduser()
-_PROVIDERS = ("openai", "anthropic", "xai")
-_WIRES: tuple[Wire, ...] = ("openai.chat", "openai.responses", "anthropic.messages")
+_PROVIDERS = ("openai", "anthropic", "xai", "google")
+_WIRES: tuple[Wire, ...] = ("openai.chat", "openai.responses", "anthropic.messages", "google.gemini")
 
 
 class Figures(msgspec.Struct):
-    """The processor time of one reader for one kind of response, in microseconds, with that of its HTTP client.
+    """The processor time of one reader for one kind of response, in microseconds.
 
     ``ratio``: the median of the ratios to toolparity's times, for the responses that both read.
     """

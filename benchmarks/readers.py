@@ -50,9 +50,30 @@ def xai_members(body: bytes) -> Any:
     from xai_sdk.chat import Response as XaiResponse
     from xai_sdk.proto import chat_pb2
 
-    response = XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None)
+    return _members(XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None))
+
+
+def _members(response: Any) -> Any:
     calls = [
         (call.id, call.function.name, call.function.arguments, call.type, call.status) for call in response.tool_calls
     ]
     texts = response.id, response.content, response.reasoning_content, response.finish_reason
     return texts, calls, response.usage.prompt_tokens, response.usage.completion_tokens
+
+
+def xai_streamed(messages: Iterable[bytes]) -> Any:
+    """Read the messages of a stream of `xai.grpc` with the official SDK, and return the members of the whole response.
+
+    The text and the calls of each chunk are read, which is what an application does with them.
+    """
+    from xai_sdk.chat import Chunk
+    from xai_sdk.chat import Response as XaiResponse
+    from xai_sdk.proto import chat_pb2
+
+    response = XaiResponse(chat_pb2.GetChatCompletionResponse(), None)
+    for message in messages:
+        proto = chat_pb2.GetChatCompletionChunk.FromString(message)
+        response.process_chunk(proto)
+        chunk = Chunk(proto, None)
+        _ = chunk.content, chunk.tool_calls
+    return _members(response)

@@ -1,8 +1,9 @@
 """Measure recorded traffic: `python -m benchmarks.recorded RECORDINGS [--wire WIRE] [--json FILE]`.
 
-For every recorded body and stream of the JSON wires: the time of the normalizer as a multiple of
-`msgspec.json.decode` of the same payloads. The two alternate, and the fastest run of each counts. Streams are fed in
-the pieces in which they came from the network or, where that is not known, in one event a piece.
+For every recorded body and stream: the time of the normalizer as a multiple of `msgspec.json.decode` of the same
+payloads, on `xai.grpc` of what the official SDK needs for the members of the response. The two alternate, and the
+fastest run of each counts. Streams are fed in the pieces in which they came from the network or, where that is not
+known, in one event a piece.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from tabulate import tabulate
 from toolparity import Wire, normalize
 
 from .measure import Job
-from .readers import msgspec_each, ours_streamed
-from .traffic import JSON_WIRES, events, payloads
+from .readers import msgspec_each, ours_streamed, xai_members, xai_streamed
+from .traffic import events, payloads
+from .writing import PROVIDERS
 
-WIRES: tuple[Wire, ...] = tuple(JSON_WIRES)
+WIRES: tuple[Wire, ...] = tuple(PROVIDERS)
 #: Shorter streams are errors.
 _FEWEST_EVENTS = 3
 
@@ -44,16 +46,21 @@ class Exchange(msgspec.Struct):
     body: str | None = None
     body_encoding: str | None = None
     chunk_lengths: list[int] | None = None
+    frames: list[str] | None = None
 
     @property
     def data(self) -> bytes:
-        """The bytes of the body."""
+        """The bytes of the body, or of all messages of a stream."""
+        if self.frames is not None:
+            return b"".join(map(base64.b64decode, self.frames))
         text = self.body or ""
         return base64.b64decode(text) if self.body_encoding else text.encode("utf-8", "surrogatepass")
 
     @property
     def pieces(self) -> list[bytes]:
         """A body whole, and a stream in its recorded pieces or in one event a piece."""
+        if self.frames is not None:
+            return [*map(base64.b64decode, self.frames)]
         data = self.data
         if not self.stream:
             return [data]
@@ -83,10 +90,13 @@ class Ratios(msgspec.Struct):
 
 
 def exchanges(folder: Path, wire: Wire) -> Iterator[Exchange]:
-    """Yield the answers of a wire that are JSON: bodies, and streams of JSON events."""
+    """Yield the answers of a wire that are JSON, or messages of gRPC: bodies, and streams of events."""
     with gzip.open(folder / f"{wire}.jsonl.gz") as file:
         for line in file:
             exchange = msgspec.json.decode(line, type=Exchange)
+            if exchange.frames:
+                yield exchange
+                continue
             failed = exchange.status is not None and exchange.status >= 400
             if failed or exchange.body is None or (exchange.body_encoding and wire != "bedrock.converse"):
                 continue  # an encoded stream of another wire has base64 in its events
@@ -112,6 +122,13 @@ def fastest(jobs: list[Job], turns: int) -> list[int]:
     return best
 
 
+def _base(exchange: Exchange) -> Job:
+    """Return what the normalizer is compared with."""
+    if exchange.frames is None:
+        return partial(msgspec_each, exchange.payloads)
+    return partial(xai_streamed, exchange.pieces) if exchange.stream else partial(xai_members, exchange.data)
+
+
 def ratios(folder: Path, wire: Wire, turns: int) -> Iterator[Ratios]:
     """Measure the recordings of a wire."""
     times: dict[str, list[tuple[int, int]]] = {"bodies": [], "streams": [], "streams in recorded pieces": []}
@@ -121,7 +138,7 @@ def ratios(folder: Path, wire: Wire, turns: int) -> Iterator[Ratios]:
         ours = partial(normalize, exchange.data, wire, provider=exchange.provider)
         if exchange.stream:
             ours = partial(read, exchange.pieces)
-        base, own = fastest([partial(msgspec_each, exchange.payloads), ours], turns)
+        base, own = fastest([_base(exchange), ours], turns)
         times["streams" if exchange.stream else "bodies"].append((base, own))
         if exchange.chunk_lengths:
             times["streams in recorded pieces"].append((base, own))

@@ -53,6 +53,7 @@ STEPS = (
     Step("turns", ("benchmarks.turns", "--log", "--json", _FILE), "--turns", "300", "20"),
     Step("bulk", ("benchmarks.bulk", _RECORDINGS, "--json", _FILE), "--size", "400MB", "1MB"),
     Step("instructions", ("benchmarks.instructions", "--update", "--results", _FILE), "--wire", "", "openai.chat"),
+    Step("growth", ("benchmarks.growth", "--json", _FILE), "--only", "", "select"),
 )
 
 

@@ -1,7 +1,4 @@
-"""Reader of llm-rosetta for `benchmarks.peers`. The library converts parsed JSON and has no client.
-
-It gets each response from `http_reader`, and the JSON from the standard library.
-"""
+"""Reader of llm-rosetta for `benchmarks.peers`. The library converts parsed JSON, which the standard library parses."""
 
 from __future__ import annotations
 
@@ -9,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from http_reader import pieces
 from llm_rosetta import (
     AnthropicConverter,
+    GoogleGenAIConverter,
     OpenAIChatConverter,
     OpenAIResponsesConverter,
     StreamContext,
@@ -21,17 +18,19 @@ _CONVERTERS = {
     "openai.chat": OpenAIChatConverter(),
     "openai.responses": OpenAIResponsesConverter(),
     "anthropic.messages": AnthropicConverter(),
+    "google.gemini": GoogleGenAIConverter(),
 }
 
 
-def read(ask: dict[str, Any], server: Any) -> None:
-    """Fetch and convert the response: a body whole, a stream event by event."""
+def read(ask: dict[str, Any], memory: Any) -> None:
+    """Convert the response: a body whole, a stream event by event. No response is collected from the events."""
     converter = _CONVERTERS[ask["wire"]]
+    pieces = memory.start()
     if not ask["stream"]:
-        converter.response_from_provider(json.loads(b"".join(pieces(ask, server))))
+        converter.response_from_provider(json.loads(b"".join(pieces)))
         return
     context = StreamContext()
-    for chunk in _chunks(pieces(ask, server)):
+    for chunk in _chunks(pieces):
         converter.stream_response_from_provider(chunk, context)
 
 

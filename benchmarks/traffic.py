@@ -8,7 +8,7 @@ fragments where the provider sends fragments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -57,19 +57,20 @@ def _report(city: str, low: int) -> dict[str, Any]:
 
 def body(wire: Wire) -> bytes:
     """Return the body of a short answer."""
-    return _sent(wire, TEXT, stream=False)[0]
+    return sent(wire, TEXT, expected(stream=False), stream=False)[0]
 
 
 @cache
 def frames(wire: Wire) -> list[bytes]:
     """Return the events of a stream, or the messages of xai.grpc: the shortest text that brings enough of them."""
     words = re.findall(r"\S+ ", _PROSE) * 12
+    calls = expected(stream=True)
     low, high = 1, len(words)
     while low < high:
         middle = (low + high) // 2
-        enough = len(_sent(wire, "".join(words[:middle]), stream=True)) >= EVENTS
+        enough = len(sent(wire, "".join(words[:middle]), calls, stream=True)) >= EVENTS
         low, high = (low, middle) if enough else (middle + 1, high)
-    return _sent(wire, "".join(words[:low]), stream=True)
+    return sent(wire, "".join(words[:low]), calls, stream=True)
 
 
 def stream(wire: Wire) -> bytes:
@@ -77,15 +78,16 @@ def stream(wire: Wire) -> bytes:
     return b"".join(frames(wire))
 
 
-def _sent(wire: Wire, text: str, *, stream: bool) -> list[bytes]:
+def sent(wire: Wire, text: str, calls: Iterable[Call], *, stream: bool) -> list[bytes]:
+    """Return the answer that an emulated provider sends: a body alone, or the events of a stream."""
     # Imported only here: a process that counts instructions gets its traffic from another one.
     from toolparity.cassettes.emulated.provider import scripted
     from toolparity.cassettes.recorder.script_driver import opened
     from toolparity.cassettes.scripts import Round, Say, ScriptedCall
     from toolparity.cassettes.surfaces import surface
 
-    calls = [ScriptedCall(call.name, call.arguments, id=call.id) for call in expected(stream)]
-    return opened(scripted(Round([Say(text), *calls])), surface(wire), stream=stream).sent(stream=stream)
+    parts = [ScriptedCall(call.name, call.arguments, id=call.id) for call in calls]
+    return opened(scripted(Round([Say(text), *parts])), surface(wire), stream=stream).sent(stream=stream)
 
 
 #: The wires with JSON: name -> (body, stream).

@@ -52,10 +52,10 @@ _FOUND = (
 )
 
 
-def conversation(wire: Wire) -> Request:
-    """Return 50 rounds of two calls each, with tool results of some hundred characters and text of the model."""
+def conversation(wire: Wire, rounds: int = ROUNDS) -> Request:
+    """Return rounds of two calls each, with tool results of some hundred characters and text of the model."""
     turns: list[Message] = [System([TextPart("You look things up in the archive and quote what you find.")])]
-    for number in range(ROUNDS):
+    for number in range(rounds):
         calls = []
         for which in ("letters", "ships"):
             given: dict[str, Any] = {"query": f"{which} of {1700 + number}", "limit": 10, "exact": number % 2 == 0}

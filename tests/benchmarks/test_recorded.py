@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import fast_paths, instructions, minimum, peers, recorded, renew, writing
+from benchmarks import fast_paths, growth, instructions, minimum, peers, recorded, renew, writing
 from benchmarks.__main__ import _rows
 from benchmarks.cases import Case
 from benchmarks.measure import Times
@@ -68,7 +68,7 @@ def test_the_least_cost_is_measured_for_bodies_and_for_streams_in_known_pieces(t
 def test_a_ratio_compares_whole_times_and_leaves_out_refused_responses(tmp_path: Path) -> None:
     body, stream, _ = recorded.exchanges(_recordings(tmp_path), "openai.chat")
     taken = dict.fromkeys(peers.READERS, [None] * 4) | {
-        peers.TRANSPORT: [100.0, 100.0, 100.0, 100.0],
+        peers.PARSED: [100.0, 100.0, 100.0, 100.0],
         "toolparity": [110.0, 110.0, 120.0, 120.0],
         "LiteLLM": [300.0, 300.0, None, None],
     }
@@ -77,7 +77,7 @@ def test_a_ratio_compares_whole_times_and_leaves_out_refused_responses(tmp_path:
     assert ("streams", "LiteLLM") not in rows
 
 
-def test_the_timer_reads_a_response_over_http(tmp_path: Path) -> None:
+def test_the_timer_reads_a_response_from_memory(tmp_path: Path) -> None:
     body, *_ = recorded.exchanges(_recordings(tmp_path), "openai.chat")
     lines = "".join(json.dumps(ask) + "\n" for ask in peers.asks([body]))
     (taken,) = peers.times("toolparity", lines)
@@ -101,6 +101,19 @@ def test_the_jobs_that_are_counted_read_the_same_calls_and_write_requests_on_eve
 def test_a_ratio_that_grew_by_more_than_a_tenth_or_is_not_stored_is_reported() -> None:
     stored = {"a": 2.0, "b": 2.0}
     assert instructions.slowed({"a": 2.19, "b": 2.21, "c": 1.0}, stored) == ["b", "c"]
+
+
+def test_growth_compares_the_cost_of_one_more_unit_after_each_doubling() -> None:
+    assert growth.growth([1, 2, 4], [10 + 3, 10 + 6, 10 + 12]) == 1
+    assert growth.growth([1, 2, 4, 8], [10 + 1, 10 + 4, 10 + 16, 10 + 64]) == 2
+
+
+def test_growth_is_measured_for_every_entry_point_on_work_that_has_that_size() -> None:
+    for name, entry in growth.entries().items():
+        small, large = (entry.job(entry.material(units)) for units in (60, 120))
+        small()
+        if name.endswith((": body of calls", ": stream of calls")):
+            assert len(large().calls) == 120 // (1 + ("stream" in name)), name  # type: ignore[attr-defined]
 
 
 def test_every_step_of_the_renewal_is_a_command_that_writes_its_file(tmp_path: Path) -> None:
