@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+#: Bytes to look for: CPython tries the left operand of `b"\n" in chunk` as a number first, which takes longer.
+LF, CR, OPENING, CLOSING = b"\n\r{}"
+
 
 class Mark(Enum):
     """A value in place of an event name, which no sender can produce. ``RAW``: text that is not part of any event."""

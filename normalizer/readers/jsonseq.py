@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from ..errors import EventTooLarge
-from .base import StreamEvent
+from .base import CLOSING, LF, StreamEvent
 
 _INSIDE = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 #: A string, or the beginning of one at the end of a chunk.
@@ -70,7 +70,7 @@ class JsonLinesReader:
         begun = self._line
         objects: list[bytes] = []
         if begun:
-            if b"\n" not in chunk and b"}" not in chunk:
+            if LF not in chunk and CLOSING not in chunk:
                 return None
             chunk = b"".join([*begun, chunk])
             self._line = []
@@ -95,7 +95,7 @@ class JsonLinesReader:
             return len(chunk)
         if not may_hold and start == 0:
             return start
-        if rest[:1] == b"{" and len(rest) <= self._max and (b"}" not in rest or _is_open(rest)):
+        if rest[:1] == b"{" and len(rest) <= self._max and (CLOSING not in rest or _is_open(rest)):
             self._line = [rest]
             return len(chunk)
         return start

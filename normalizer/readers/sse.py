@@ -17,7 +17,7 @@ from operator import itemgetter
 
 from ..errors import EventTooLarge
 from ..json_balance import Balance
-from .base import RAW, StreamEvent
+from .base import CR, LF, OPENING, RAW, StreamEvent
 
 _FIELDS = (b"event", b"data", b"id", b"retry")
 #: The beginning of a line of server-sent events.
@@ -26,13 +26,13 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
-#: A comment, or (as a group) what precedes the payload of an event: one line of JSON, or the sentinel at the end.
-_BEFORE = re.compile(rb"((?:event: (?!error\n)[^\n]*\n(?=data: \{))?data: (?=\{|\[DONE\]\n))|:[^\n]*\n\n").match
+#: A comment, or (as a group) the sentinel at the end.
+_WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|data: (\[DONE\])\n\n").match
 _payload = itemgetter(slice(6, None))
 
 
 #: The size of a chunk, in bytes, from which on splitting all of its lines at once is faster than a search per event.
-_MANY = 2048
+_MANY = 768
 
 
 _NAMES: dict[bytes, str] = {}
@@ -44,6 +44,18 @@ def _name(line: bytes) -> str:
     if len(_NAMES) < 256:
         _NAMES[line] = name
     return name
+
+
+#: What preceded the data line of the events so far: nothing, or one `event` line.
+_HEADS = {b""}
+
+
+def _is_head(head: bytes) -> bool:
+    """Return whether the bytes before a data line are one `event` line, whose name carries no extra information."""
+    is_head = head[:7] == b"event: " and head.find(b"\n") == len(head) - 1 and head[:-1] != _ERROR_HEAD
+    if is_head and len(head) < 256 > len(_HEADS):
+        _HEADS.add(head)
+    return is_head
 
 
 #: First characters of a data line that begins a JSON document, or a keep-alive in a data line.
@@ -113,8 +125,6 @@ class SseReader:
         self._size = 0  # total size of the three, in bytes
         self._after_cr = False
         self._begun = False
-        self._head = b"\0"  # the bytes before the JSON of the last event that came alone, and its first byte
-        self._start = 0  # the position of the JSON after them
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return the events that the chunk completes.
@@ -126,7 +136,7 @@ class SseReader:
                 return []
             self._begun = True
             chunk = chunk.removeprefix(b"\xef\xbb\xbf").lstrip(b" ")
-        if self._after_cr or b"\r" in chunk:
+        if self._after_cr or CR in chunk:
             chunk = self._to_lf(chunk)
         lines = chunk.split(b"\n")
         rest = lines.pop()
@@ -206,50 +216,50 @@ class SseReader:
         """
         if not self._size:  # nothing is pending
             # Slices and `in` take a fraction of the time of `startswith` and `find`.
-            start = self._start
-            with_cr = chunk[-4:] == b"\r\n\r\n"
-            if chunk[: start + 1] == self._head and (with_cr or chunk[-2:] == b"\n\n"):
-                payload = chunk[start : -4 if with_cr else -2]
-                if b"\n" not in payload and b"\r" not in payload and len(chunk) <= self._max:
+            head, _, rest = chunk.partition(b"data: ")
+            with_cr = rest[-4:] == b"\r\n\r\n"
+            if (with_cr or rest[-2:] == b"\n\n") and rest[0] == OPENING and (head in _HEADS or _is_head(head)):
+                payload = rest[: -4 if with_cr else -2]
+                if LF not in payload and CR not in payload and len(chunk) <= self._max:
+                    self._begun = True
                     return [payload]
             if with_cr:
                 chunk = chunk.replace(b"\r\n", b"\n")
-            if len(chunk) < _MANY and b"\r" not in chunk:
+            if len(chunk) < _MANY and CR not in chunk:
                 payloads = self._run_of_whole(chunk)
                 if payloads is not None:
                     return payloads
-        if self._after_cr or self._unusual is not None or b"\r" in chunk:
+        if self._after_cr or self._unusual is not None or CR in chunk:
             return None
         return self._run_of_several(chunk)
 
     def _run_of_whole(self, chunk: bytes) -> list[bytes] | None:
         """See `run`. For a chunk of whole events, while nothing is pending."""
         payloads: list[bytes] = []
-        at = start = 0
-        size = len(chunk)
+        at, size = 0, len(chunk)
         while at < size:
-            before = _BEFORE(chunk, at)
-            if before is None:
-                return None
-            at = before.end()
-            if before.lastindex is None:
-                continue  # a comment
-            start = at
-            end = chunk.find(b"\n", start)
-            if chunk[end : end + 2] != b"\n\n":
-                return None
-            payloads.append(chunk[start:end])
-            at = end + 2
+            data = chunk.find(b"data: {", at)
+            if data >= 0 and ((head := chunk[at:data]) in _HEADS or _is_head(head)):
+                start = data + 6
+                end = chunk.find(b"\n", start)
+                if chunk[end : end + 2] != b"\n\n":
+                    return None
+                payloads.append(chunk[start:end])
+                at = end + 2
+            else:
+                other = _WITHOUT_JSON(chunk, at)
+                if other is None:
+                    return None
+                payloads += filter(None, other.groups())
+                at = other.end()
         if not size or size > self._max:
             return None
         self._begun = True
-        if len(payloads) == 1 and chunk[start] == 123 and start < 128:
-            self._head, self._start = chunk[: start + 1], start
         return payloads
 
     def _run_of_several(self, chunk: bytes) -> list[bytes] | None:
         """See `run`. Comparing the minimum and maximum of the lines checks the shape of all of them cheaply."""
-        if b"\n" not in chunk:
+        if LF not in chunk:
             return None  # no line feed completes an event: `feed` buffers the chunk without a copy
         event = self._event
         if not self._begun:

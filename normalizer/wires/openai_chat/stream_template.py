@@ -15,6 +15,7 @@ from ..schema import UNFIT
 from .routing import StreamedCall
 
 _text = msgspec.json.Decoder(str).decode
+_BACKSLASH = 92
 _PADDING = (b'"obfuscation":"', b'"p":"')
 
 
@@ -82,7 +83,7 @@ def learned(
     member that was parsed.
     """
     start = payload.find(member) + len(member) + 1
-    if b"\\" in payload or payload.count(member) != 1 or payload[start - 1 : start + 1] != b':"':
+    if _BACKSLASH in payload or payload.count(member) != 1 or payload[start - 1 : start + 1] != b':"':
         return None
     end = payload.find(b'"', start + 1) + 1
     if payload.endswith(b'"}'):  # the last member is a text, and no member of another one
