@@ -96,11 +96,12 @@ class StreamDecoder:
         wire_spec = None if wire is None else spec(wire)
         declared = _NO_REQUEST if request is None else declared_by(request, wire_spec)
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
-        self._beginning = Beginning(self.context, wire_spec, request, max_event_bytes)
-        self._stream: Any = self._beginning.stream
-        self._emits = events
-        if self._stream is not None:
+        self._stream: Any = None if wire_spec is None else wire_spec.stream(self.context)
+        if wire_spec is not None:
+            request = None
             self._stream.emits = events
+        self._beginning = Beginning(self.context, max_event_bytes, request, wire_spec, self._stream)
+        self._emits = events
         self._by_messages = wire_spec is not None and wire_spec.framing == "messages"
         self._begun = False  # whether an event showed what the stream is
         self._reader: EventReader | None = None
@@ -129,11 +130,11 @@ class StreamDecoder:
         """Decode a chunk before the fast path can be used, or one that is not bytes."""
         if self._finished:
             raise DecoderFinished("feed() after finish()")
-        if isinstance(data, ResponseHeaders):
-            self._rate_limits |= data.rate_limit
-            return
         wire = self._beginning.wire
         if type(data) is not bytes:
+            if isinstance(data, ResponseHeaders):
+                self._rate_limits |= data.rate_limit
+                return
             payload = payload_of(data, None if wire is None else wire.name, event=True)
             if payload.wire is not None or not isinstance(data, (bytearray, memoryview, str)):
                 self._process_object(payload, out)
@@ -183,7 +184,8 @@ class StreamDecoder:
         self._fast_reader = None
         if self._stream is None:
             self._beginning.fail()
-        return with_rate_limits(self._stream.finish(), self._rate_limits)
+        response: Response = self._stream.finish()
+        return with_rate_limits(response, self._rate_limits) if self._rate_limits else response
 
     @property
     def is_whole(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .detect import MOST_BEFORE, body_wires, detect_events, json_object, whole_body_wire
@@ -136,21 +137,21 @@ class WholeBody(StreamBase):
         return replace(self._whole, error=self._error or self._whole.error).with_findings(self._context.findings)
 
 
-class Beginning:
+class Beginning(Struct, eq=False):
     """The first bytes of a stream, until its framing is known, and its first events, until its wire is known.
 
-    ``wire``: the wire, once it is known. ``stream``: the decoder of the events, from then on. ``unframed``: the bytes
-    before the framing is known.
+    ``wire``: the wire, once it is known. ``stream``: the decoder of the events, from then on. ``request``: that of the
+    caller, which is read again once the wire is detected. ``unframed``: the bytes before the framing is known.
+    ``_held``: the events before the first one that identifies the wire.
     """
 
-    def __init__(self, context: Context, wire: WireSpec | None, request: Any, max_event_bytes: int) -> None:
-        self.wire = wire
-        self.stream: StreamBase | None = None if wire is None else wire.stream(context)
-        self.unframed = b""
-        self._context = context
-        self._request = request if wire is None else None  # read again once the wire is detected
-        self._max_event_bytes = max_event_bytes
-        self._held: list[StreamEvent] = []  # the events before the first one that identifies the wire
+    _context: Context
+    _max_event_bytes: int
+    _request: Any
+    wire: WireSpec | None
+    stream: StreamBase | None
+    unframed: bytes = b""
+    _held: list[StreamEvent] = []
 
     def reader(self, data: bytes) -> tuple[EventReader | None, bytes]:
         """Return the reader for the framing, None if more bytes are needed, and the bytes that it has to read."""

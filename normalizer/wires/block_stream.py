@@ -20,7 +20,7 @@ from ..model import Block, Choice, Reasoning, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
 from .calls import NO_ARGUMENTS
 from .decode_context import Context
-from .limits import Limits
+from .limits import Boundary, Limits
 from .misplaced_arguments import requires_arguments
 from .registry import spec
 from .schema import UNFIT, Reader
@@ -183,29 +183,32 @@ class BlockStream(StreamBase, Generic[B]):
         """Process a run of event payloads. Consecutive fragments of a block that has begun give one delta."""
         blocks, decode = self.by_index, self.decode_event
         target: B | None = None  # the block of the last fragment
-        start = 0  # the number of its fragments before this run
+        start, only = 0, ""  # the number of its fragments before this run, and the text of the first one in it if alone
         for data in payloads:
             try:
                 event = decode(data)
             except UNFIT:
-                event = None
+                event = self.parse(data)
             else:
                 index, kind, text = self.fragment(event)
                 if text and (state := blocks.get(index)) is not None:
                     if state.kind == kind:
-                        if state is not target:
+                        if state is target:
+                            only = ""
+                        else:
                             if target is not None and self.emits:
-                                out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
-                            target, start = state, len(state.parts)
+                                whole = only or "".join(target.parts[start:])
+                                out.append(BlockDelta(target.choice, target.key, whole))
+                            target, start, only = state, len(state.parts), text
                         state.parts.append(text)
                         continue
                     if state.attach(kind, text):
                         continue
+                if type(event) in self.fragments:
+                    event = self.parse(data)
             if target is not None and self.emits:
-                out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
+                out.append(BlockDelta(target.choice, target.key, only or "".join(target.parts[start:])))
             target = None
-            if event is None or type(event) in self.fragments:
-                event = self.parse(data)
             if event is None:
                 self.take(None, data, out)
             else:
@@ -217,7 +220,7 @@ class BlockStream(StreamBase, Generic[B]):
                     self.fail_undecodable(data, out)
             decode = self.decode_event  # the event may have changed it
         if target is not None and self.emits:
-            out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
+            out.append(BlockDelta(target.choice, target.key, only or "".join(target.parts[start:])))
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
@@ -233,7 +236,7 @@ class BlockStream(StreamBase, Generic[B]):
     def parse(self, data: bytes) -> Any:
         """Return an event that ``decode_event`` does not parse, None if it does not fit the strict schema."""
         strict = self.reader.strict
-        if strict is self.decode_event:
+        if strict is self.decode_event or data == self.terminator:
             return None
         try:
             return strict(data)
@@ -371,8 +374,13 @@ class BlockStream(StreamBase, Generic[B]):
                 out.append(BlockDelta(state.choice, state.key, text))
             out.append(BlockStop(state.choice, state.key, state.sealed()))
 
-    def starts_again(self, event: str) -> bool:
-        """Report whether the response has started before, and report its second start."""
+    def starts_again(self, event: str, id: str | None = None) -> bool:
+        """Report whether the response has started before, and report its second start.
+
+        ``id``: the id of the response that starts. Raises SeveralBodies if it is another one.
+        """
+        if self.id or self.ended or self.failed or self.terminated:
+            self.check_same(Boundary(id, begins=True))
         again, self.started = self.started, True
         if again:
             self.report_repeated(event, False)
@@ -399,7 +407,7 @@ class BlockStream(StreamBase, Generic[B]):
         """Report a response without start event, and its indexes without end event, except for a block that was cut."""
         if self.blocks and not self.started:
             self._context.find_once("event-missing", "the response has no start")
-        if self.has_ends and not all(state.stopped for state in self.blocks):
+        if self.has_ends and False in [state.stopped for state in self.blocks]:
             ended = {state.index for state in self.blocks if state.stopped}
             cut = self.blocks[-1] if self.stop and reason_of(self.stop) in CUTS else None
             for state in self.blocks:
@@ -449,7 +457,7 @@ class BlockStream(StreamBase, Generic[B]):
 
     def in_order(self) -> list[B]:
         """Return the blocks by index, or in the order of their starts if two have the same index."""
-        return sorted(self.blocks, key=_by_index) if len(self.by_index) == len(self.blocks) else self.blocks
+        return sorted(self.blocks, key=_by_index) if 1 < len(self.by_index) == len(self.blocks) else self.blocks
 
     def converted(self, builder: CallBuilder, complete: bool, cut_last: bool) -> list[Block]:
         """Return the canonical blocks. ``cut_last``: the response was cut inside the last one."""
@@ -461,7 +469,8 @@ class BlockStream(StreamBase, Generic[B]):
         for number, state in enumerate(states):
             cut = number == last or (not state.stopped and (not complete or self.lacks_arguments(state)))
             self.convert(builder, state, blocks, cut)
-        for state in (*self.doubted(states, blocks), *self._contested(states)):
+        doubted = (*self.doubted(states, blocks), *self._contested(states)) if ToolCall in map(type, blocks) else ()
+        for state in doubted:
             block = blocks[state.block]
             if type(block) is ToolCall and block.status == "complete":
                 blocks[state.block] = self.truncated(block, state.block)

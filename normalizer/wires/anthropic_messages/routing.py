@@ -14,7 +14,6 @@ from ...arguments import parse
 from ...events import Event
 from ...model import Block, ServerToolCall, ToolCall
 from ..block_stream import BlockStream
-from ..decode_context import Context
 from ..schema import Wire
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
 from .stream_state import KINDS, ContentBlockState
@@ -36,12 +35,9 @@ class RoutedStream(BlockStream[ContentBlockState]):
     state_type = ContentBlockState
     most = float("inf")
     fills_stopped = True
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.has_unplaced = False  # whether arguments came without an index
-        self._doubted = 0  # number of blocks when the last misplaced arguments came
-        self._repeated_starts: list[ContentBlockState] = []  # blocks whose start repeats the call of another block
+    has_unplaced = False  # whether arguments came without an index
+    _doubted = 0  # number of blocks when the last misplaced arguments came
+    _repeated_starts: tuple[ContentBlockState, ...] = ()  # blocks whose start repeats the call of another block
 
     def begin(self, block: Wire, index: int | None, out: list[Event]) -> ContentBlockState:
         """Return the block of a start event."""
@@ -49,7 +45,7 @@ class RoutedStream(BlockStream[ContentBlockState]):
         state = self.open(KINDS.get(type(block)), block, index, out)
         if state.key == number and first is not None and first.is_call(block):
             state.first = first.first or first
-            self._repeated_starts.append(state)
+            self._repeated_starts += (state,)
         return state
 
     def misplaced(

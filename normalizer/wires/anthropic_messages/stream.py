@@ -13,7 +13,6 @@ from ..block_stream import NO_FRAGMENT, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..calls import NO_ARGUMENTS
 from ..decode_context import Context
-from ..limits import Boundary
 from ..schema import Reader, Wire
 from . import schema as s
 from .blocks import convert, usage
@@ -66,8 +65,7 @@ class Stream(RoutedStream):
     def _begin(self, message: s.Message | None, out: list[CanonicalEvent]) -> None:
         if message is None:
             return
-        self.check_same(Boundary(message.id, begins=True))
-        if self.starts_again("message_start") and self.blocks:
+        if self.starts_again("message_start", message.id) and self.blocks:
             return
         self.id, self.model = message.id, message.model
         self.extra.update(s.carry_message(message))

@@ -16,7 +16,6 @@ from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..calls import NO_ARGUMENTS
 from ..decode_context import Context
-from ..limits import Boundary
 from ..schema import Reader
 from . import schema as s
 from .blocks import convert, usage
@@ -52,7 +51,6 @@ class Stream(BlockStream[ContentState]):
         elif event.stop is not None:
             self.close(self.ended_by(event.stop.index), out)
         elif event.begin is not None:
-            self.check_same(Boundary(begins=True))
             self.starts_again("messageStart")
             self._message.update(event.begin.extra_ or {})
         elif event.end is not None:

@@ -18,7 +18,6 @@ from ...model import Choice
 from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
-from ..limits import Boundary
 from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
@@ -117,8 +116,7 @@ class Stream(BlockStream[PartState]):
                 self.close(self.ended_by(("call", event.index)), out)
 
     def _begin(self, event: s.EventMembers, piece: s.MessagePiece | None, out: list[CanonicalEvent]) -> None:
-        self.check_same(Boundary(event.id, begins=True))
-        if self.starts_again("message-start") and self.blocks:
+        if self.starts_again("message-start", event.id) and self.blocks:
             return
         self.id = event.id
         if piece is None:
@@ -220,8 +218,7 @@ class Stream(BlockStream[PartState]):
         """Process an event of version 1."""
         match event.event_type:
             case "stream-start":
-                self.check_same(Boundary(event.generation_id, begins=True))
-                self.starts_again("stream-start")
+                self.starts_again("stream-start", event.generation_id)
                 self.id = event.generation_id
             case "text-generation":
                 self._add_text_v1(event.text, out)

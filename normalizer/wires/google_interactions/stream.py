@@ -17,7 +17,6 @@ from ...model import Block, Choice
 from ..block_stream import Fragment
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..limits import Boundary
 from ..schema import Reader, Unknown, Wire, raw_object
 from . import schema as s
 from .blocks import UNFINISHED, Conversion, answered_calls, choice_of, error_of_step, extra_of, is_cut, usage
@@ -74,8 +73,7 @@ class Stream(RoutedStream):
             self._set_status(event.status, out)
         elif kind.startswith("interaction.") and event.interaction is not None:
             if kind == "interaction.created":
-                self.check_same(Boundary(event.interaction.id, begins=True))
-                self.starts_again(kind)
+                self.starts_again(kind, event.interaction.id)
             self._update(event.interaction, out)
             if kind == "interaction.completed":
                 self.ends()
