@@ -202,8 +202,7 @@ class Stream(DeltaStream):
             state = self._choices.get(choice.index)
             if state is None:
                 state = self._begin(choice.index, piece.id)
-            if state.stop or self._done or self.failed:
-                self.check_same(data)
+            self._check(state, piece.id, data)
             delta = choice.delta
             calls = None if delta.tool_calls is None else [call.call() for call in delta.tool_calls]
             self._add_content(state, delta.content, calls, delta.reasoning_content, out)
@@ -261,8 +260,7 @@ class Stream(DeltaStream):
                 state = self._choices.get(index)
                 if state is None:
                     state = self._begin(index, chunk.id)
-                if state.stop or self._done or self.failed:
-                    self.check_same(data)
+                self._check(state, chunk.id, data)
                 if choice.delta is not None:
                     self._add_message(state, choice.delta, out)
                 if choice.message is not None:
@@ -291,6 +289,11 @@ class Stream(DeltaStream):
         finished = frozenset(index for index, state in self._choices.items() if state.stop)
         return Limits(self._ids, ended=self._done, failed=self.failed, finished=finished)
 
+    def _check(self, state: ChoiceState, id: str | None, data: bytes) -> None:
+        """Raise SeveralBodies if a chunk belongs to another response. Before the end, one with a known id does not."""
+        if self._done or ((state.stop or self.failed) and id not in self._ids):
+            self.check_same(data)
+
     def _begin(self, index: int, id: str | None) -> ChoiceState:
         if id and not self._choices:
             self._ids.add(id)
@@ -313,8 +316,8 @@ class Stream(DeltaStream):
         """
         if id:
             self._ids.add(id)
-        raw, end = choice.finish_reason, (_members(choice), figures)
-        if end == state.end:
+        raw, end, last = choice.finish_reason, (msgspec.to_builtins(choice), figures), state.end
+        if last is not None and figures == last[1] and _set(end[0]) == _set(last[0]):
             calls = state.calls.all or state.functions is not None
             self.report_repeated(f"end of choice {state.index}", bool(calls))
         state.end = end
@@ -362,12 +365,8 @@ class Stream(DeltaStream):
         return build_choice(builder, message, state.stop, state.extra, broken_off, state.function_calls(), doubts)
 
 
-def _members(choice: Any) -> Any:
-    """Return the members of a choice that are set, by whichever type the chunk was decoded."""
-    return _set(msgspec.to_builtins(choice))
-
-
 def _set(value: Any) -> Any:
+    """Return JSON without the members that are not set, which depend on the type by which a chunk was decoded."""
     if isinstance(value, dict):
         return {name: kept for name, each in value.items() if (kept := _set(each)) not in (None, "", [], {})}
     return value
