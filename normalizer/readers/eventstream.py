@@ -19,8 +19,8 @@ import msgspec
 from ..errors import EventTooLarge
 from .base import StreamEvent
 
-_PRELUDE = struct.Struct(">III")
-_CHECKSUM = struct.Struct(">I")
+_prelude = struct.Struct(">III").unpack_from
+_checksum = struct.Struct(">I").unpack_from
 
 
 class _Payload(msgspec.Struct):
@@ -37,7 +37,7 @@ def looks_like_event_stream(head: bytes) -> bool:
     """Return whether a body begins with a valid prelude. Its checksum makes false positives improbable (1 in 2**32)."""
     if len(head) < 12:
         return False
-    _, _, crc = _PRELUDE.unpack_from(head)
+    _, _, crc = _prelude(head)
     return bool(crc32(head[:8]) == crc)
 
 
@@ -60,33 +60,34 @@ class EventStreamReader:
         if self._lost:
             return None
         if buffer:
-            if len(buffer) >= 12 and len(buffer) + len(chunk) < _PRELUDE.unpack_from(buffer)[0]:
+            if len(buffer) >= 12 and len(buffer) + len(chunk) < _prelude(buffer)[0]:
                 buffer += chunk
                 return []
             chunk = bytes(buffer) + chunk
         events: list[bytes] = []
         start, end = 0, len(chunk)
         while end - start >= 12:
-            size, headers_size, crc = _PRELUDE.unpack_from(chunk, start)
+            size, headers_size, crc = _prelude(chunk, start)
             body = start + 12 + headers_size
             last = start + size - 4
             if size > self._max or body > last or crc32(chunk[start : start + 8]) != crc:
                 return None
             if last + 4 > end:
                 break
-            if crc32(chunk[start + 8 : last], crc) != _CHECKSUM.unpack_from(chunk, last)[0]:
+            if crc32(chunk[start + 8 : last], crc) != _checksum(chunk, last)[0]:
                 return None
             beginning, payload = _beginning(chunk[start + 12 : body]), chunk[body:last]
             if beginning is None:
                 return None
             if beginning:
-                events.append(b"%b%b}" % (beginning, payload or b"{}"))
+                events.append(beginning + (payload or b"{}") + b"}")
             elif (event := _unwrapped(payload)) is not None and event[:1] == b"{":
                 events.append(event)
             else:
                 return None
             start = last + 4
-        buffer[:] = chunk[start:]
+        if buffer or start < end:
+            buffer[:] = chunk[start:]
         return events
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
@@ -98,7 +99,7 @@ class EventStreamReader:
         events: list[StreamEvent] = []
         start = 0
         while len(buffer) - start >= 12:
-            size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
+            size, headers_size, crc = _prelude(buffer, start)
             if crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
                 # The length is unreliable, so the start of the next message is unknown.
                 self.problems.append(("undecodable-event", "an event-stream message with a wrong prelude"))

@@ -27,7 +27,7 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
 #: A comment, or (as a group) the sentinel at the end.
-_WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|data: (\[DONE\])\n\n").match
+_WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|(?:event: done\n)?data: (\[DONE\])\n\n").match
 _payload = itemgetter(slice(6, None))
 
 

@@ -117,9 +117,9 @@ def event_decoder(*kinds: type[Struct]) -> Callable[[bytes], Any]:
     return json_codec.decoder(one_of)
 
 
-def tagged(base: type[T], kind: str) -> type[T]:
-    """Return a subclass of ``base`` whose tag, and attribute ``type``, is the event type ``kind``."""
-    options: dict[str, Any] = {"tag_field": "type", "tag": kind, "namespace": {"type": kind}}
+def tagged(base: type[T], kind: str, field: str = "type") -> type[T]:
+    """Return a subclass of ``base`` whose tag, and attribute, ``field`` is the event type ``kind``."""
+    options: dict[str, Any] = {"tag_field": field, "tag": kind, "namespace": {field: kind}}
     return cast(type[T], msgspec.defstruct(base.__name__, (), bases=(base,), gc=False, **options))
 
 

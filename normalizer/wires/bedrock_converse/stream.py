@@ -36,7 +36,7 @@ class Stream(BlockStream[ContentState]):
 
     def fragment(self, event: s.Event) -> Fragment:
         """See `BlockStream.fragment`."""
-        if event.delta is None or event.delta.delta is None:
+        if event.delta is None:
             return NO_FRAGMENT
         if extra := s.carry_event(event):
             self.extra.update(extra)

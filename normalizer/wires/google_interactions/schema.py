@@ -8,12 +8,11 @@ union reads both. A single flat struct, `Event`, represents every stream event.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Raw, Struct, field
 
-from ... import json_codec
-from ..schema import Unknown, Wire, carrier, constant
+from ..schema import Unknown, Wire, carrier, constant, event_decoder, tagged
 
 WIRE = "google.interactions"
 NOTHING = Raw(b"")
@@ -302,10 +301,10 @@ class Delta(Wire):
     is_error: bool | None = None
 
 
-class Event(Wire):
-    """One stream event of any type."""
+class EventMembers(Wire):
+    """The members of a stream event."""
 
-    event_type: str | None = None
+    event_type: ClassVar[str | None]
     event_id: Any = None
     index: int | None = None
     step: Step | None = None
@@ -321,8 +320,14 @@ class Event(Wire):
     error: Any = None
 
 
-# Structs of the fast path, for the events that make up most of a stream. An event with other members does not fit, and
-# the stream then parses it as an `Event`.
+class Event(EventMembers):
+    """One stream event of any type."""
+
+    event_type: str | None = None  # type: ignore[misc]  # in the other structs, the class determines the type
+
+
+# Structs of the fast path: one per event type. Those for fragments have only the members that such an event has. An
+# event with other members does not fit, and the stream then parses it as an `Event`.
 
 
 class TextPiece(Struct, tag_field="type", tag="text", forbid_unknown_fields=True, gc=False):
@@ -335,13 +340,23 @@ class ArgumentsPiece(Struct, tag_field="type", tag="arguments_delta", forbid_unk
     kind: str = constant("arguments_delta")
 
 
+class SignaturePiece(Struct, tag_field="type", tag="thought_signature", forbid_unknown_fields=True, gc=False):
+    text: str = field(name="signature")
+    kind: str = constant("signature")
+
+
 class Piece(Struct, tag_field="event_type", tag="step.delta", forbid_unknown_fields=True, gc=False):
     at: int = field(name="index")
-    delta: TextPiece | ArgumentsPiece
+    delta: TextPiece | ArgumentsPiece | SignaturePiece
     event_id: Any = None
 
 
-decode_piece = json_codec.decoder(Piece)
+#: The types of the events between fragments.
+BETWEEN = (
+    *("interaction.created", "interaction.status_update", "interaction.completed", "step.start", "step.stop"),
+    *("interaction.start", "interaction.complete", "content.start", "content.stop"),  # until June 2026
+)
+decode_event = event_decoder(Piece, *(tagged(EventMembers, kind, "event_type") for kind in BETWEEN))
 
 carry_body = carrier(
     Interaction,

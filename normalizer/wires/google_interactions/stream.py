@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import astuple
 
 from ... import json_codec
 from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop
 from ...events import Event as CanonicalEvent
 from ...model import Block, Choice
-from ..block_stream import Fragment
+from ..block_stream import NO_FRAGMENT, Fragment
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown, Wire, raw_object
@@ -37,7 +38,7 @@ class Stream(RoutedStream):
     """Stream decoder for the payloads of the API's events, independent of their framing."""
 
     reader = Reader(s.Event)
-    decode_event = staticmethod(s.decode_piece)
+    decode_event = staticmethod(s.decode_event)
     fragments = frozenset((s.Piece,))
 
     def __init__(self, context: Context) -> None:
@@ -45,8 +46,10 @@ class Stream(RoutedStream):
         self._interaction = s.Interaction()
         self._keys = 0
 
-    def fragment(self, event: s.Piece) -> Fragment:
+    def fragment(self, event: Any) -> Fragment:
         """See `BlockStream.fragment`."""
+        if type(event) is not s.Piece:
+            return NO_FRAGMENT
         delta = event.delta
         return event.at, delta.kind, delta.text
 
@@ -54,7 +57,7 @@ class Stream(RoutedStream):
         """See `BlockStream.terminate`. A stream of a stored interaction can end with a status instead of it."""
         self.ended = self.ended or self._interaction.status not in (None, *UNFINISHED)
 
-    def apply(self, event: s.Event, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
+    def apply(self, event: s.EventMembers, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """See `BlockStream.apply`."""
         kind = _RENAMED.get(event.event_type or "", event.event_type)
         if event.extra_:
@@ -79,7 +82,8 @@ class Stream(RoutedStream):
                 self.ends()
         else:
             self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
-        self._update_usage(event.usage or _usage_in(event.metadata), out)
+        if event.usage or event.metadata:
+            self._update_usage(event.usage or _usage_in(event.metadata), out)
 
     # The interaction
 
@@ -93,11 +97,12 @@ class Stream(RoutedStream):
         self._update_usage(interaction.usage, out)
         steps, interaction.steps = interaction.steps or interaction.outputs or [], None
         interaction.outputs = None
-        for name in interaction.__struct_fields__:
-            if (value := getattr(interaction, name)) is not None:
+        for name, value in zip(interaction.__struct_fields__, astuple(interaction), strict=True):
+            if value is not None:
                 setattr(held, name, value)
         self.id, self.model = held.id, held.model
-        self._add_unstreamed(steps, out)
+        if steps:
+            self._add_unstreamed(steps, out)
 
     def _add_unstreamed(self, steps: list[Any], out: list[CanonicalEvent]) -> None:
         """Add the steps of an interaction that was sent whole, if none was streamed, else only further calls."""
@@ -122,7 +127,7 @@ class Stream(RoutedStream):
 
     # Steps
 
-    def _start(self, event: s.Event, out: list[CanonicalEvent]) -> None:
+    def _start(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         step = event.step or event.content
         if step is None:
             return

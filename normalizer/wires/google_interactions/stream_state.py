@@ -69,6 +69,13 @@ class StepState(BlockState):
             return "signature" in step.__struct_fields__
         return implied is None or implied is step or (implied is s.ModelOutput and issubclass(step, _CONTENTS))
 
+    def attach(self, kind: str, text: str) -> bool:
+        """See `BlockState.attach`."""
+        if kind != "signature" or type(self.start) is Unknown or not self.takes("thought_signature"):
+            return False
+        self.signature.append(text)
+        return True
+
     @property
     def type(self) -> str:
         """See `BlockState.type`."""
