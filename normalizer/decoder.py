@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from .detect import detect_body
 from .errors import DecoderFinished, MalformedBody
-from .events import Event
+from .events import BlockDelta, Event
 from .headers import ResponseHeaders, with_rate_limits
 from .model import Response, Wire
 from .payloads import Payload, payload_of
@@ -17,6 +17,7 @@ from .readers import DEFAULT_MAX_EVENT_BYTES, EventReader, JsonLinesReader, SseR
 from .recovery import Beginning, check_raw, recover
 from .wires.declared_tools import declared_by
 from .wires.decode_context import Context, Declared
+from .wires.delta_template import ATTEMPTS, DeltaTemplate
 from .wires.registry import spec
 
 _NO_REQUEST = Declared()
@@ -96,16 +97,18 @@ class StreamDecoder:
         wire_spec = None if wire is None else spec(wire)
         declared = _NO_REQUEST if request is None else declared_by(request, wire_spec)
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
-        self._stream: Any = None if wire_spec is None else wire_spec.stream(self.context)
+        stream: Any = None
         if wire_spec is not None:
-            request = None
-            self._stream.emits = events
-        self._beginning = Beginning(self.context, max_event_bytes, request, wire_spec, self._stream)
+            stream, request = wire_spec.stream(self.context), None
+            stream.emits = events
+        self._stream = stream
+        self._beginning = Beginning(self.context, max_event_bytes, request, wire_spec, stream)
         self._emits = events
         self._by_messages = wire_spec is not None and wire_spec.framing == "messages"
         self._begun = False  # whether an event showed what the stream is
         self._reader: EventReader | None = None
         self._fast_reader: EventReader | None = None  # the same reader, once the fast path can use it
+        self._template: DeltaTemplate | None = None  # the form of the last chunk, if it only continued a block
         self._max_event_bytes = max_event_bytes
         self._reported: set[tuple[str, str]] = set()
         self._framing_findings = 0  # the number of findings of the reader, which come first in any pieces
@@ -115,15 +118,21 @@ class StreamDecoder:
     def feed(self, data: Any) -> list[Event]:
         """Decode the next chunk and return the events that it completes. Raises DecoderFinished after ``finish()``."""
         out: list[Event] = []
-        reader = self._fast_reader
-        if reader is not None and type(data) is bytes:
+        reader, template = self._fast_reader, self._template
+        if reader is None or type(data) is not bytes:
+            self._feed_any(data, out)
+        elif template is not None and len(data) <= self._max_event_bytes and (text := template.text(data)) is not None:
+            self._stream.attempts = ATTEMPTS
+            if text:
+                template.parts.append(text)
+                out.append(BlockDelta(template.choice, template.key, text))
+        else:
             payloads = reader.run(data)
             if payloads:
-                self._stream.run(payloads, out)
+                template = self._stream.run(payloads, out)
+                self._template = template and template.framed(data, payloads[0])
             elif payloads is None:
                 self._process(reader.feed(data), reader, out)
-        else:
-            self._feed_any(data, out)
         return out if self._emits else []
 
     def _feed_any(self, data: Any, out: list[Event]) -> None:
@@ -199,6 +208,7 @@ class StreamDecoder:
 
     def _process(self, events: list[StreamEvent], reader: EventReader, out: list[Event]) -> None:
         """Decode the events that the reader completed, and report its problems."""
+        self._template = None
         if reader.problems:
             self._report(reader.problems)
             check_raw(events)
@@ -211,6 +221,7 @@ class StreamDecoder:
 
     def _process_object(self, payload: Payload, out: list[Event]) -> None:
         """Decode an event, or a whole body, that is an object of the provider's SDK or parsed JSON."""
+        self._template = None
         self.context.respelled = self.context.respelled or payload.respelled
         if not payload.data:
             return

@@ -20,6 +20,7 @@ from ..model import Block, Choice, Reasoning, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
 from .calls import NO_ARGUMENTS
 from .decode_context import Context
+from .delta_template import DeltaTemplate
 from .limits import Boundary, Limits
 from .misplaced_arguments import requires_arguments
 from .registry import spec
@@ -32,6 +33,8 @@ from .stream_base import StreamBase
 Fragment = tuple[Any, Any, str | None]
 NO_FRAGMENT: Fragment = (None, None, None)
 _by_index = attrgetter("index")
+#: The form of the fragments is learned once a block has more than this number, because most blocks have fewer.
+_FEW = 15
 
 
 class BlockState(Struct, eq=False):
@@ -103,7 +106,8 @@ class BlockStream(StreamBase, Generic[B]):
     ``reader``: the reader of events of any type. ``decode_event``: a faster parser of frequent events. ``fragments``:
     its structs that lack members which ``apply`` needs. ``noun``: the term for a block in findings. ``terminator``: the
     payload that ends a stream without being an event. ``most``: the maximum number of blocks. ``fills_stopped``:
-    whether the start of an implied block may come after its end.
+    whether the start of an implied block may come after its end. ``repeats_bytes``: the fragments of a block differ
+    only in their text, and ``fragment`` keeps nothing else.
     """
 
     reader: Reader[Any]
@@ -114,6 +118,7 @@ class BlockStream(StreamBase, Generic[B]):
     terminator: bytes | None = b"[DONE]"
     most: float = MAX_CALLS
     fills_stopped = False
+    repeats_bytes = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -179,8 +184,8 @@ class BlockStream(StreamBase, Generic[B]):
 
     # Events
 
-    def run(self, payloads: list[bytes], out: list[Event]) -> None:
-        """Process a run of event payloads. Consecutive fragments of a block that has begun give one delta."""
+    def run(self, payloads: list[bytes], out: list[Event]) -> DeltaTemplate | None:
+        """See `StreamBase.run`. Consecutive fragments of a block that has begun give one delta."""
         blocks, decode = self.by_index, self.decode_event
         target: B | None = None  # the block of the last fragment
         start, only = 0, ""  # the number of its fragments before this run, and the text of the first one in it if alone
@@ -219,8 +224,12 @@ class BlockStream(StreamBase, Generic[B]):
                 except MalformedBody:
                     self.fail_undecodable(data, out)
             decode = self.decode_event  # the event may have changed it
-        if target is not None and self.emits:
-            out.append(BlockDelta(target.choice, target.key, only or "".join(target.parts[start:])))
+        if target is not None:
+            if self.emits:
+                out.append(BlockDelta(target.choice, target.key, only or "".join(target.parts[start:])))
+            if start > _FEW and len(payloads) == 1 and self.repeats_bytes:
+                return self.learn(payloads[0], only, target.parts, target.choice, target.key)
+        return None
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""

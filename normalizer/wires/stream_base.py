@@ -10,6 +10,7 @@ from ..events import BlockDelta, Event, StreamError
 from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
+from .delta_template import ATTEMPTS, DeltaTemplate, learned
 from .error_response import error_of
 from .limits import SILENT, Boundary, Limits, is_error
 from .registry import spec
@@ -29,11 +30,13 @@ class StreamBase:
     A wire's Stream implements ``event(name, data, out)`` and ``finish() -> Response``. It may override ``run`` with a
     fast path for the most frequent events, and must pass all others to ``take``. ``emits``: whether the caller uses the
     events; if not, ``run`` may leave out the deltas. ``documents``: the events are JSON documents without framing.
+    ``attempts``: how many more templates are learned until one fits.
     """
 
     emits = True
     documents = False
     failed = False  # whether an error came that ends a response
+    attempts = ATTEMPTS
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -54,10 +57,22 @@ class StreamBase:
         if usual:
             self.run(usual, out)
 
-    def run(self, payloads: list[bytes], out: list[Event]) -> None:
-        """Process the payloads of consecutive events whose SSE names carry no extra information."""
+    def run(self, payloads: list[bytes], out: list[Event]) -> DeltaTemplate | None:
+        """Process the payloads of consecutive events whose SSE names carry no extra information.
+
+        Return the form of the last event if it only continued a block, and if the form was learned.
+        """
         for data in payloads:
             self.take(None, data, out)
+        return None
+
+    def learn(
+        self, payload: bytes, text: str, parts: list[str], choice: int, key: int, **members: Any
+    ) -> DeltaTemplate | None:
+        """Return the form of an event that only continued a block. See `delta_template.learned`."""
+        template = learned(payload, text, parts, choice, key, **members) if self.attempts else None
+        self.attempts -= template is not None
+        return template
 
     def take(self, name: str | Mark | None, data: bytes, out: list[Event]) -> None:
         """Process one item. Text outside of events, and data that is not a JSON object, become stream errors."""

@@ -37,6 +37,7 @@ class Stream(BlockStream[PartState]):
     fragments = frozenset((s.ContentFragment, s.CallFragment, s.PlanFragment, s.TextFragmentV1))
     state_type = PartState
     most = float("inf")
+    repeats_bytes = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -40,6 +40,7 @@ class Stream(RoutedStream):
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_event)
     fragments = frozenset((s.Piece,))
+    repeats_bytes = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

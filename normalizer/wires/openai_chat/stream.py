@@ -9,10 +9,11 @@ import msgspec
 
 from ... import json_codec, model
 from ...errors import TooManyCalls
-from ...events import BlockDelta, ChoiceStop, Event, UsageUpdate
+from ...events import ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop, Usage
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
+from ..delta_template import ATTEMPTS, DeltaTemplate
 from ..limits import Limits
 from ..schema import UNFIT, Reader
 from ..stream_base import merged_delta
@@ -22,14 +23,11 @@ from .decode_fast import regular_choice
 from .routing import CallRouter, Doubts, StreamedCall
 from .stream_deltas import DeltaStream
 from .stream_state import ChoiceState
-from .stream_template import DeltaTemplate, learned, learned_with_copy
 
 DONE = b"[DONE]"
 _reader = Reader(s.Body)
 #: After this many chunks that do not fit the fast path, the server uses a dialect and the fast path is turned off.
 _PATIENCE = 8
-#: After this many templates that no chunk fits, chunks are not compared with the one before them.
-_ATTEMPTS = 4
 #: What a chunk appends to a block: the fragments so far, the index of the choice, the key of the block, and the text.
 _More = tuple[list[str], int, int, str]
 _NOTHING = None, None
@@ -92,8 +90,7 @@ class Stream(DeltaStream):
         self._lenient = False  # whether the server uses a dialect that the strict schema rejects
         self._choices: dict[int, ChoiceState] = {}
         self._misses = 0  # chunks that did not fit the fast path
-        self._template: DeltaTemplate | None = None  # the form of the last chunk, if it only appended a text
-        self._attempts = _ATTEMPTS
+        self._template: DeltaTemplate | None = None  # the form of the last chunk, if it only continued a block
         self._id: str | None = None
         self._ids: set[str] = set()  # of the first chunk, and of those with a stop reason
         self._model: str | None = None
@@ -102,27 +99,16 @@ class Stream(DeltaStream):
         self._has_usage = False  # whether usage came in the documented member
         self._done = False
 
-    def run(self, payloads: list[bytes], out: list[Event]) -> None:
-        """Decode several payloads and append their events to ``out``.
+    def run(self, payloads: list[bytes], out: list[Event]) -> DeltaTemplate | None:
+        """See `StreamBase.run`.
 
         The fast path handles chunks that only continue text, reasoning or arguments. `_add_piece` handles the other
         regular chunks, and `take` all others.
         """
-        template = self._template
-        if template is not None and len(payloads) == 1:
-            text = template.text(payloads[0])
-            if text is not None:
-                self._attempts = _ATTEMPTS
-                if text:
-                    template.parts.append(text)
-                    if self.emits:
-                        out.append(BlockDelta(template.choice, template.key, text))
-                return
-            self._template = None
         if self._misses >= _PATIENCE:
-            super().run(payloads, out)
-        else:
-            self._run_of_several(payloads, out)
+            return super().run(payloads, out)
+        self._run_of_several(payloads, out)
+        return self._template
 
     def _run_of_several(self, payloads: list[bytes], out: list[Event]) -> None:
         """See `run`."""
@@ -134,7 +120,7 @@ class Stream(DeltaStream):
             more: _More | None = None
             piece: s.Piece | None = None
             if template is not None and (text := template.text(data)) is not None:
-                self._attempts = _ATTEMPTS
+                self.attempts = ATTEMPTS
                 if not text:
                     continue
                 more = template.parts, template.choice, template.key, text
@@ -185,15 +171,11 @@ class Stream(DeltaStream):
             more = _more_text(state, delta)
         else:
             more, call = _more_arguments(state, delta)
-        if more is not None and self._attempts:
-            parts, index, key, _ = more
-            name = "arguments" if call is not None else "content" if parts is state.content else state.member
-            member = f'"{name}"'.encode()
-            if not delta.reasoning_details:
-                self._template = learned(data, member, parts, index, key, call)
-            elif len(delta.reasoning_details) == 1 and (copies := state.details.texts) is not None:
-                self._template = learned_with_copy(data, member, parts, index, key, b'"text"', copies)
-            self._attempts -= self._template is not None
+        if more is not None:
+            parts, index, key, text = more
+            copies = state.details.texts if delta.reasoning_details else None
+            if not delta.reasoning_details or (len(delta.reasoning_details) == 1 and copies is not None):
+                self._template = self.learn(data, text, parts, index, key, call=call, copies=copies)
         return more
 
     def _add_piece(self, piece: s.Piece, data: bytes, out: list[Event]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.events import block_start, block_stop, sse
 from tests.support.merging import merged
-from toolparity import Reasoning, Response, StreamDecoder
+from toolparity import Reasoning, Response, StreamDecoder, Wire
 from toolparity.normalizer.events import Event
+from toolparity.normalizer.wires.delta_template import DeltaTemplate
 from toolparity.normalizer.wires.openai_chat.stream import Stream
-from toolparity.normalizer.wires.openai_chat.stream_template import DeltaTemplate
 from toolparity.normalizer.wires.stream_base import StreamBase
 
 
@@ -76,8 +77,8 @@ CASES = {
 }
 
 
-def read(pieces: list[bytes]) -> tuple[Response, list[Event]]:
-    decoder = StreamDecoder("openai.chat")
+def read(pieces: list[bytes], wire: Wire = "openai.chat") -> tuple[Response, list[Event]]:
+    decoder = StreamDecoder(wire)
     events = [event for piece in pieces for event in decoder.feed(piece)]
     return decoder.finish(), merged(events)
 
@@ -100,17 +101,31 @@ def test_a_chunk_like_its_predecessor_is_read_as_the_general_reader_reads_it(
 def test_a_chunk_like_its_predecessor_is_not_parsed_and_chunks_that_all_differ_are_not_compared_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    #: The texts that the template finds in the chunks which it is compared with; None for a chunk of another form.
+    #: The texts that the template finds in the chunks which it is compared with; None for a chunk of another form, as a
+    #: whole and as an event.
     matched: list[str | None] = []
     match = DeltaTemplate.text
     monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: matched.append(match(self, data)) or matched[-1])
     read([text('"x"', created=number) for number in range(20)])
-    assert len(matched) == 4
+    assert len(matched) == 8
     read([*HEAD, text('"four"', created=2), text('"five"', created=2), b": waiting\n\n", text('"six"', created=2)])
-    assert matched[4:] == ["three", None, "five", "six"]
+    assert matched[8:] == ["three", None, None, "five", None, "six"]  # the last None is the comment
     response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
-    assert matched[8:] == ["three", "four", None]
+    assert matched[14:] == ["three", "four", None, None]
     (thoughts,) = response.choices[0].blocks
     assert isinstance(thoughts, Reasoning)
     assert thoughts.text == "onetwothreefourfive"
     assert thoughts.extra["reasoning_details"][0]["text"] == "onetwothreefoursix"
+
+
+@pytest.mark.parametrize("last", ['"four"}  }', '"four"}} }', '"four"}}\n', ' "four"} }', r'"\u00e9"}  }'])
+def test_the_spaces_after_a_fragment_may_differ_and_nothing_else(last: str) -> None:
+    def delta(end: str) -> bytes:
+        data = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":{end}'
+        return f"event: content_block_delta\ndata: {data}\n\n".encode()
+
+    many = [delta(f'"{number} "}}{" " * (number % 4)}}}') for number in range(30)]
+    pieces = [sse(block_start(0, type="text", text="")), *many, delta(last), sse(block_stop(0))]
+    found, together = (read(given, "anthropic.messages") for given in (pieces, [b"".join(pieces)]))
+    assert found == together
+    assert found[0].findings == together[0].findings
