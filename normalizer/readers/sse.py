@@ -26,8 +26,10 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
+#: What ends many streams in place of JSON.
+_SENTINEL = b"[DONE]\n\n"
 #: A comment, or (as a group) the sentinel at the end.
-_WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|(?:event: done\n)?data: (\[DONE\])\n\n").match
+_WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|data: (\[DONE\])\n\n").match
 _payload = itemgetter(slice(6, None))
 
 
@@ -218,7 +220,8 @@ class SseReader:
             # Slices and `in` take a fraction of the time of `startswith` and `find`.
             head, _, rest = chunk.partition(b"data: ")
             with_cr = rest[-4:] == b"\r\n\r\n"
-            if (with_cr or rest[-2:] == b"\n\n") and rest[0] == OPENING and (head in _HEADS or _is_head(head)):
+            is_event = (with_cr or rest[-2:] == b"\n\n") and (rest[0] == OPENING or rest == _SENTINEL)
+            if is_event and (head in _HEADS or _is_head(head)):
                 payload = rest[: -4 if with_cr else -2]
                 if LF not in payload and CR not in payload and len(chunk) <= self._max:
                     self._begun = True

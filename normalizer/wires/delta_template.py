@@ -94,30 +94,28 @@ def learned(
     parts: list[str],
     choice: int,
     key: int,
-    call: Growing | None = None,
-    copies: list[str] | None = None,
+    call: Growing | None,
+    copies: list[str] | None,
 ) -> DeltaTemplate | None:
     """Return the template of a parsed chunk that only appended ``text``; None if the text is ambiguous.
 
     Without escape sequences in the chunk, the only occurrence of the text in quotes is the member that was parsed.
     ``copies``: the fragments of a member `text` that contains the text, too.
     """
-    if _BACKSLASH in payload:
+    around = payload.split(b'"%b"' % text.encode())
+    if _BACKSLASH in payload or len(around) != (2 if copies is None else 3):
         return None
-    head, *between, tail = payload.split(b'"%b"' % text.encode())
-    if len(between) != (copies is not None):
-        return None
-    head, tail = head + b'"', b'"' + tail
+    head, tail = around[0] + b'"', b'"' + around[-1]
     if copies is not None:
-        if between[0][-7:] != b'"text":' or payload.count(b'"text"') != 1:
+        between = around[1]
+        if between[-7:] != b'"text":' or payload.count(b'"text"') != 1:
             return None
-        return DeltaTemplate(parts, choice, key, call, head, tail, between=b'"%b"' % between[0], copies=copies)
+        return DeltaTemplate(parts, choice, key, call, head, tail, between=b'"%b"' % between, copies=copies)
     if tail[-2:] == b'"}':  # the last member is a text, and no member of another one
         for name in _PADDING:
             end = tail.rfind(name) + len(name)
             if end >= len(name) and not tail[end:-2].strip(_LETTERS):
                 return DeltaTemplate(parts, choice, key, call, head, b'"}', tail[:end], _LETTERS)
-    inner = tail[:-1].rstrip(b" ")
-    if len(inner) < len(tail) - 1:
-        return DeltaTemplate(parts, choice, key, call, head, tail[-1:], inner, b" ")
+    if tail[-2:-1] == b" ":
+        return DeltaTemplate(parts, choice, key, call, head, tail[-1:], tail[:-1].rstrip(b" "), b" ")
     return DeltaTemplate(parts, choice, key, call, head, tail)

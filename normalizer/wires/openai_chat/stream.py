@@ -175,7 +175,7 @@ class Stream(DeltaStream):
             parts, index, key, text = more
             copies = state.details.texts if delta.reasoning_details else None
             if not delta.reasoning_details or (len(delta.reasoning_details) == 1 and copies is not None):
-                self._template = self.learn(data, text, parts, index, key, call=call, copies=copies)
+                self._template = self.learn(data, text, parts, index, key, call, copies)
         return more
 
     def _add_piece(self, piece: s.Piece, data: bytes, out: list[Event]) -> None:
