@@ -69,7 +69,8 @@ class Stream(RoutedStream):
         if self.starts_again("message_start", message.id) and self.blocks:
             return
         self.id, self.model = message.id, message.model
-        self.extra.update(s.carry_message(message))
+        if extra := s.carry_message(message):
+            self.extra.update(extra)
         self.stop = message.stop_reason or self.stop
         self._count(message.usage, out)
         for number, block in enumerate(message.content or ()):

@@ -99,8 +99,11 @@ def _have_same_ids(first: Any, second: Any) -> bool:
 
 
 def _is_same_output(first: Any, second: Any) -> bool:
-    """Whether two items at the same position are the same item without arguments."""
-    return type(first) not in ARGUMENT_MEMBERS and _have_same_ids(first, second)
+    """Whether two items at the same position are the same item with the same arguments."""
+    for part in ARGUMENT_MEMBERS.get(type(first), ()):
+        if getattr(first, part) != getattr(second, part, None):
+            return False
+    return _have_same_ids(first, second)
 
 
 def _identity(item: Any) -> Hashable:

@@ -312,9 +312,10 @@ class Stream(BlockStream[BlockState]):
             if states and not self._first_body:
                 context.find("event-missing", "the response has no start")
             for state in states:
+                if state.done or state.implied:
+                    continue
                 # OpenAI leaves out the end of some lists of tools, and announces messages without any text.
-                has_content = state.fragments or self._block_type(state.item) == "tool_call"
-                if has_content and not (state.done or state.implied):
+                if state.fragments or self._block_type(state.item) == "tool_call":
                     context.find("event-missing", f"{self._label(state)} has a start and no end")
         if body is None:
             body = self._read_first_body()

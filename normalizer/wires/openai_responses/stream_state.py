@@ -130,6 +130,8 @@ def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: Find) 
     and item id, so that invalid arguments count as concatenated.
     """
     calls = [item for item in items if type(item) in STREAMED and type(item) is not s.McpCall]
+    if not calls and not astray:
+        return items
     without_arguments = {
         id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING
     }
