@@ -96,8 +96,9 @@ class Stream(RoutedStream):
         state = self.begin(block, index, out)
         if state.start is not block:
             return state  # a repeated start
-        text = getattr(block, "text", None) or getattr(block, "thinking", None)
-        self.extend(state, text if isinstance(text, str) else None, out)
+        text = block.text if type(block) is s.TextBlock else block.thinking if type(block) is s.ThinkingBlock else None
+        if text:
+            self.extend(state, text, out)
         return state
 
     def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:

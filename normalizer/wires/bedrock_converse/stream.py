@@ -103,7 +103,8 @@ class Stream(BlockStream[ContentState]):
             state.signature += [reasoning.signature] if reasoning.signature else []
             state.redacted += [reasoning.redacted] if reasoning.redacted else []
         for holder in (event, delta, reasoning, delta.tool_use):
-            state.extra.update((holder and holder.extra_) or {})
+            if holder is not None and holder.extra_:
+                state.extra.update(holder.extra_)
 
     def begins_with(self, kind: str) -> bool:
         """See `BlockStream.begins_with`. Only a call needs a start event."""

@@ -204,6 +204,9 @@ def _cited(annotation: Any, texts: list[int]) -> int:
     return index if index in texts else texts[-1]
 
 
+_COUNT = frozenset((int, type(None)))
+
+
 def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Convert token usage. Gemini counts tool results apart from the prompt, and thoughts apart from the answer."""
     if not figures:
@@ -211,11 +214,9 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     get = figures.get
     prompt, answer = get("promptTokenCount"), get("candidatesTokenCount")
     thoughts, cached = get("thoughtsTokenCount"), get("cachedContentTokenCount")
-    if type(prompt) is int is type(answer) and cached is None and get("toolUsePromptTokenCount") is None:
-        if thoughts is None:
-            return Usage(prompt, answer, None, None, None, figures)
-        if type(thoughts) is int:
-            return Usage(prompt, answer + thoughts, thoughts, None, None, figures)
+    regular = type(prompt) is int and type(answer) in _COUNT and type(thoughts) in _COUNT and type(cached) in _COUNT
+    if regular and get("toolUsePromptTokenCount") is None:
+        return Usage(prompt, answer if thoughts is None else (answer or 0) + thoughts, thoughts, cached, None, figures)
     prompt, results = first_int(figures, ("promptTokenCount",)), first_int(figures, ("toolUsePromptTokenCount",))
     answer, thoughts = first_int(figures, ("candidatesTokenCount",)), first_int(figures, ("thoughtsTokenCount",))
     return Usage(

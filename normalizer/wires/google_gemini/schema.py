@@ -143,5 +143,7 @@ def carry_part(part: Part) -> dict[str, Any]:
 
 #: All members of a candidate but `content` and `index`.
 carry_beside = carrier(Candidate, "content", "index")
+#: The members of a candidate that later events complete.
+carry_merged = carrier(Candidate, "content", "finish_reason", "index")
 carry_candidate = carrier(Candidate, "content", "finish_reason", "index", "citation_metadata", "grounding_metadata")
 carry_response = carrier(GenerateContent, "candidates", "usage_metadata", "model_version", "response_id", "error")

@@ -51,6 +51,8 @@ class CandidateState(Struct, eq=False):
         held = self.candidate
         if candidate.finish_reason is not None:
             held.finish_reason = candidate.finish_reason
+        if not s.carry_merged(candidate):
+            return
         for name in _MEMBERS:
             value = getattr(candidate, name)
             if value is not None:

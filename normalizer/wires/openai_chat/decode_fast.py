@@ -140,10 +140,10 @@ def _text_choice(choice: _Choice, extra: dict[str, Any], thoughts: Block | None)
     """Return the choice of a message that is only a text, as most are; None for any other."""
     message = choice.message
     content = message.content
-    if message.tool_calls or message.refusal or choice.native_finish_reason is not None:
-        return None
     stop = _ENDS.get(choice.finish_reason)
-    if stop is None or not content or not isinstance(content, str):
+    if stop is None or message.tool_calls or message.refusal or not content or not isinstance(content, str):
+        return None
+    if choice.native_finish_reason is not None and stop_reason(choice.finish_reason, extra) != stop.reason:
         return None
     text: Block = Text(content, message.annotations or [])
     return Choice(choice.index, [text] if thoughts is None else [thoughts, text], stop, extra)
