@@ -286,7 +286,9 @@ class SseReader:
             step = 2
             end = last - last % 2
             data = lines[0:end:2]
-        if not end or any(lines[step - 1 : end : step]) or min(data) < b"data: {" or max(data) >= b"data: |":
+        if not end or any(lines[step - 1 : end : step]) or max(data) >= b"data: |":
+            return None
+        if min(data) < b"data: {" and (data[-1] != b"data: [DONE]" or min(data[:-1], default=b"data: {") < b"data: {"):
             return None
         rest = lines[end:]
         tail = rest.pop()

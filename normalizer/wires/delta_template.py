@@ -19,7 +19,7 @@ from .schema import UNFIT
 #: After this many templates that no chunk fits, chunks are not compared with the one before them.
 ATTEMPTS = 4
 _text = msgspec.json.Decoder(str).decode
-_BACKSLASH = 92
+_BACKSLASH, _QUOTE = b'\\"'
 _PADDING = (b'"obfuscation":"', b'"p":"')
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #: What surrounds the payload of a server-sent event that is complete.
@@ -38,7 +38,7 @@ class DeltaTemplate(Struct, eq=False):
     ``parts``: the fragments of the block. ``call``: the call that they belong to, if they are arguments. ``head``,
     ``tail``: the bytes before the text and at the end. ``inner``: the bytes between the text and padding, and
     ``filler``: the bytes that the padding can consist of. ``copies``: the fragments of a second member with the same
-    text, and ``between``: the bytes between the two.
+    text, and ``between``: the bytes between the two. ``start``, ``end``: the place of the text, the end negative.
     """
 
     parts: list[str]
@@ -51,13 +51,17 @@ class DeltaTemplate(Struct, eq=False):
     filler: bytes = b""
     between: bytes = b""
     copies: list[str] | None = None
+    start: int = 0
+    end: int = 0
+
+    def __post_init__(self) -> None:
+        self.start, self.end = len(self.head), -len(self.tail)
 
     def text(self, payload: bytes) -> str | None:
         """Return the text of a chunk that has this form, None for any other chunk."""
         # Slices take a fraction of the time of `startswith` and `find`.
-        head, tail = self.head, self.tail
-        start, end = len(head), -len(tail)
-        if payload[:start] != head or payload[end:] != tail:
+        start, end = self.start, self.end
+        if payload[:start] != self.head or payload[end:] != self.tail:
             return None
         token = payload[start:end]
         if self.inner:
@@ -69,9 +73,11 @@ class DeltaTemplate(Struct, eq=False):
             if not found or copy != token:
                 return None
         try:
-            text: str = _text(b'"%b"' % token)
+            text: str = _text(token)
         except UNFIT:
             return None
+        if token[0] != _QUOTE or token[-1] != _QUOTE:
+            return None  # the white space around the text could end the event
         if self.call is not None:
             if text[:1] == "{":
                 return None  # it may replace the arguments so far
@@ -105,17 +111,17 @@ def learned(
     around = payload.split(b'"%b"' % text.encode())
     if _BACKSLASH in payload or len(around) != (2 if copies is None else 3):
         return None
-    head, tail = around[0] + b'"', b'"' + around[-1]
+    head, tail = around[0], around[-1]
     if copies is not None:
         between = around[1]
         if between[-7:] != b'"text":' or payload.count(b'"text"') != 1:
             return None
-        return DeltaTemplate(parts, choice, key, call, head, tail, between=b'"%b"' % between, copies=copies)
+        return DeltaTemplate(parts, choice, key, call, head, tail, between=between, copies=copies)
     if tail[-2:] == b'"}':  # the last member is a text, and no member of another one
         for name in _PADDING:
             end = tail.rfind(name) + len(name)
             if end >= len(name) and not tail[end:-2].strip(_LETTERS):
                 return DeltaTemplate(parts, choice, key, call, head, b'"}', tail[:end], _LETTERS)
-    if tail[-2:-1] == b" ":
-        return DeltaTemplate(parts, choice, key, call, head, tail[-1:], tail[:-1].rstrip(b" "), b" ")
+    if tail[-2:-1] == b" " and (inner := tail[:-1].rstrip(b" ")):
+        return DeltaTemplate(parts, choice, key, call, head, tail[-1:], inner, b" ")
     return DeltaTemplate(parts, choice, key, call, head, tail)

@@ -185,7 +185,7 @@ class Stream(DeltaStream):
             if state is None:
                 state = self._begin(choice.index, piece.id)
             self._check(state, piece.id, data)
-            delta = choice.delta
+            delta, begun = choice.delta, len(state.keys)
             calls = None if delta.tool_calls is None else [call.call() for call in delta.tool_calls]
             self._add_content(state, delta.content, calls, delta.reasoning_content, out)
             if delta.reasoning or delta.reasoning_details:
@@ -196,6 +196,8 @@ class Stream(DeltaStream):
                 state.extra.update(s.carry_choice_piece(choice))
             if choice.finish_reason:
                 self._end(state, choice, piece.usage, piece.id, out)
+            elif len(state.keys) > begun and calls is None and not delta.reasoning_details:
+                self._continued(piece, data)  # the next chunk often has the form of the one that began the block
         if piece.usage is not None:
             self._count(piece.usage, out)
             self._has_usage = True

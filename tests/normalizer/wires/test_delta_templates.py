@@ -109,9 +109,9 @@ def test_a_chunk_like_its_predecessor_is_not_parsed_and_chunks_that_all_differ_a
     read([text('"x"', created=number) for number in range(20)])
     assert len(matched) == 8
     read([*HEAD, text('"four"', created=2), text('"five"', created=2), b": waiting\n\n", text('"six"', created=2)])
-    assert matched[8:] == ["three", None, None, "five", None, "six"]  # the last None is the comment
+    assert matched[8:] == ["two", "three", None, None, "five", None, "six"]  # the last None is the comment
     response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
-    assert matched[14:] == ["three", "four", None, None]
+    assert matched[15:] == ["three", "four", None, None]
     (thoughts,) = response.choices[0].blocks
     assert isinstance(thoughts, Reasoning)
     assert thoughts.text == "onetwothreefourfive"
