@@ -34,7 +34,7 @@ Fragment = tuple[Any, Any, str | None]
 NO_FRAGMENT: Fragment = (None, None, None)
 _by_index = attrgetter("index")
 #: The form of the fragments is learned once a block has more than this number, because most blocks have fewer.
-_FEW = 15
+_FEW = 8
 
 
 class BlockState(Struct, eq=False):
