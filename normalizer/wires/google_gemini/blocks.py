@@ -32,7 +32,9 @@ def add_part(builder: CallBuilder, part: s.Part, blocks: list[Block], cut: bool)
     A part has one member with data. If there are more, each becomes a block, and none is lost.
     """
     extra = s.carry_part(part)
-    data = {name: extra.pop(name) for name in s.SERVER if isinstance(extra.get(name), dict)} if extra else _NOTHING
+    data = _NOTHING
+    if not _OF_SERVER.isdisjoint(extra):
+        data = {name: extra.pop(name) for name in s.SERVER if isinstance(extra.get(name), dict)}
     call, text = part.function_call, part.text
     if part.thought is not None and text is None:
         extra["thought"] = part.thought
@@ -55,6 +57,7 @@ def add_part(builder: CallBuilder, part: s.Part, blocks: list[Block], cut: bool)
 
 
 _NOTHING: dict[str, Any] = {}
+_OF_SERVER = frozenset(s.SERVER)
 
 
 def regular_call(builder: CallBuilder, part: s.Part) -> ToolCall | None:
