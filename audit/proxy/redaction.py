@@ -23,6 +23,7 @@ class Redactor:
     def __init__(self) -> None:
         self._scrubber = Scrubber()
         self._exchanges = 0
+        self._heads: set[tuple[Any, ...]] = set()  # of the requests whose credentials the scrubber has learned
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Judgement).decode
 
@@ -32,20 +33,28 @@ class Redactor:
             text = self._encode(judgement).decode()
         except UnicodeEncodeError:
             text = self._encode(without_surrogates(judgement)).decode()
-        # As one text: each text that is scrubbed takes time.
-        clean = self._scrubbed({"interactions": [_head(copy)], "judgement": text})
-        return self._decode(clean["judgement"])
+        # As one text, and without the same header section again: each text that is scrubbed takes time.
+        fields = (field for field in copy.request_headers if field[0].lower() != b"content-length")
+        head = copy.method, copy.url, *fields
+        scrubber = self._next()
+        if head in self._heads:
+            scrubber.learn_from({"headers": text_lists(copy.response_headers)})
+        else:
+            self._heads.add(head)
+            scrubber.cassette({"interactions": [_head(copy)]})
+        return self._decode(scrubber.text(text))
 
     def interaction(self, interaction: dict[str, Any]) -> dict[str, Any]:
         """Return an interaction of a cassette without secrets."""
-        clean = self._scrubbed({"interactions": [interaction]})["interactions"]
-        return dict(clean[0])
+        return dict(self._next().cassette({"interactions": [interaction]})["interactions"][0])
 
-    def _scrubbed(self, content: dict[str, Any]) -> dict[str, Any]:
+    def _next(self) -> Scrubber:
+        """Return the scrubber for the next exchange."""
         self._exchanges += 1
         if self._exchanges % _FORGOTTEN_AFTER == 0:
             self._scrubber = Scrubber()
-        return self._scrubber.cassette(content)
+            self._heads.clear()
+        return self._scrubber
 
 
 def _head(copy: ExchangeCopy) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class Scrubber:
 
     def before_record_response(self, response: dict[str, Any]) -> dict[str, Any]:
         """vcrpy's hook. Returns a new response."""
-        self._learn_from(response)
+        self.learn_from(response)
         return self._part(response)
 
     def cassette(self, cassette: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Scrubber:
         for request in [*(out.get("requests") or []), *(each["request"] for each in interactions)]:
             self._learn(*((request["uri"], request["headers"]) if isinstance(request, Mapping) else _address(request)))
         for response in [*(out.get("responses") or []), *(each["response"] for each in interactions)]:
-            self._learn_from(response)
+            self.learn_from(response)
         for name, value in out.items():
             if name == "requests":
                 out[name] = [self._request(request) for request in value]
@@ -189,6 +189,12 @@ class Scrubber:
         """Search all later traffic for the credentials in an address and headers."""
         self._learn(uri, headers)
 
+    def learn_from(self, response: Mapping[str, Any]) -> None:
+        """Search all later traffic for the credentials in a response's headers, as cookies and the account's name."""
+        for name, value in response.items():
+            if name in _HEADER_MEMBERS and isinstance(value, Mapping):
+                self._known.add(header_rules.credentials_in(value, self._keep), "credential of the response")
+
     def body(self, body: bytes) -> bytes:
         """Scrub the bytes of a request or response body."""
         return self._texts.body(rewritten(body, self._texts.messages))
@@ -201,12 +207,6 @@ class Scrubber:
             text = unquote(uri[start:end])
             values.append(text.partition(":")[2] if uri[end : end + 1] == "@" else text)
         self._known.add(values, "credential of the request")
-
-    def _learn_from(self, response: Mapping[str, Any]) -> None:
-        """Learn the credentials in a response's headers, such as cookies and the account's name."""
-        for name, value in response.items():
-            if name in _HEADER_MEMBERS and isinstance(value, Mapping):
-                self._known.add(header_rules.credentials_in(value, self._keep), "credential of the response")
 
     def _request(self, request: Any) -> Any:
         if not isinstance(request, Mapping):
