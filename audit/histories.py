@@ -1,4 +1,4 @@
-"""Records of exchanges, for which each round of a history is read once.
+"""Records of exchanges, and the request rules that they break, for which each round of a history is read once.
 
 Every request of an agent repeats the history. It is cut into its head, with everything before the first answer, and
 rounds, which begin with an assistant message:
@@ -14,10 +14,10 @@ depends on its exchange alone, and not on the cache.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,44 +25,69 @@ from msgspec.structs import replace
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.model import Response, Wire
-from toolparity.normalizer.requests import check_request, read_request
+from toolparity.normalizer.requests import broken_rules, check_request, read_request
 from toolparity.normalizer.wires.registry import History, spec
+from toolparity.normalizer.wires.rule import Violation
 
 from .conversations import ExchangeRecord, record
 from .conversations.records import MessageRecord, chain_of, has_references, message_records, with_response
+from .conversations.rounds import Rounds, SharedMessages
 
-#: About how many bytes the cached pieces of histories take.
+#: About how many bytes the cached histories take.
 KEPT_BYTES = 32 << 20
-#: About how many bytes a piece takes, and each message, call, result or tool in it.
-_PIECE, _RECORD = 700, 450
+#: About how many bytes a head or round takes, each message, call, result or tool in it, and another key.
+_PIECE, _RECORD, _KEY = 700, 450, 100
 
 
-class _Piece(Struct, eq=False):
-    """The head of a request, or a round that follows the round ``before``, None for the first one.
+class _Cached(Struct, eq=False):
+    """A head, or the rounds of a conversation. ``keys``: those under which it is found. ``size``: about its bytes."""
 
-    ``chain``: fingerprints of the history up to each of the messages. ``count`` and ``references``: how many canonical
-    messages the history has up to the end of the piece, and whether one of them refers to stored items. ``head``: the
-    record of the request without messages. ``seed``: the beginning of the digests of the rounds.
+    keys: list[bytes] = []
+    size: int = 0
+
+
+class _Beginning(Struct, eq=False):
+    """A beginning of a history: the head, or all up to the end of a round, of which ``rounds`` has ``end`` messages.
+
+    ``last``: the fingerprint of the messages. ``count`` and ``references``: how many canonical messages there are, and
+    whether one of them refers to stored items. ``is_open``: the last message may continue in the next round.
     """
 
-    key: bytes
-    messages: list[MessageRecord]
-    chain: list[int]
+    last: list[int]
     count: int
     references: bool
-    before: _Piece | None = None
-    head: ExchangeRecord | None = None
-    seed: bytes = b""
+    is_open: bool
+    cached: _Cached
+    rounds: Rounds | None = None
+    end: int = 0
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the last message may continue after the piece."""
-        return bool(self.messages) and self.messages[-1].role == "assistant"
 
-    @property
-    def size(self) -> int:
-        parts = sum(1 + len(message.calls) + len(message.results) for message in self.messages)
-        return _PIECE + _RECORD * (parts + len(self.head.tools if self.head is not None else ()))
+class _Head(Struct, eq=False):
+    """The head of a request. ``record``: that of a request with nothing else. ``seed``: begins the digests of rounds.
+
+    ``clean``: the keys of the rounds up to which requests with this head break no rule that is about single rounds.
+    """
+
+    record: ExchangeRecord
+    beginning: _Beginning
+    seed: bytes
+    clean: set[bytes] = set()
+
+
+class _Cut(NamedTuple):
+    """A request cut into its head and rounds. ``ends``: where the head, and then each round ends. ``keys``: of rounds.
+
+    ``others``: the members beside the history. ``digest``: that of all rounds but the last one.
+    """
+
+    context: tuple[Wire, str | None]
+    member: str
+    others: dict[str, Any]
+    items: list[Any]
+    head: _Head
+    ends: list[int]
+    keys: list[bytes]
+    digest: Any
 
 
 class _Indivisible(Exception):
@@ -72,14 +97,16 @@ class _Indivisible(Exception):
 class Histories:
     """Makes the records of exchanges, and caches the latest histories. ``kept``: about how many bytes they take.
 
-    Not thread-safe.
+    The messages of a body must not be changed later, because the next body may contain them. Not thread-safe.
     """
 
     def __init__(self, kept: int = KEPT_BYTES) -> None:
         self._kept = kept
         self._size = 0
-        # A piece comes before those that it continues, and is forgotten before them.
-        self._pieces: OrderedDict[bytes, _Piece] = OrderedDict()
+        self._latest: OrderedDict[_Cached, None] = OrderedDict()  # the oldest one first
+        self._heads: dict[bytes, _Head] = {}
+        self._beginnings: dict[bytes, _Beginning] = {}
+        self._last: _Cut | None = None  # the request before
 
     def record(
         self,
@@ -102,89 +129,167 @@ class Histories:
         made.place, made.transcript = place, transcript
         return with_response(made, response)
 
+    def violations(self, body: Any, wire: Wire, provider: str | None = None) -> list[Violation]:
+        """Return what `check_request` returns. Rules about single rounds are checked for new ones, with the head."""
+        try:
+            cut = self._cut(body, wire, provider)
+        except Exception:  # it cannot be read
+            cut = None
+        if cut is None or not self._is_clean(cut, body):
+            return check_request(body, wire, provider=provider)
+        return broken_rules(body, wire, provider, whole=True)
+
+    def _is_clean(self, cut: _Cut, body: dict[str, Any]) -> bool:
+        """Return whether no round breaks a rule about single rounds."""
+        clean, keys, (wire, provider) = cut.head.clean, cut.keys, cut.context
+        known = next((n for n in range(len(keys), 0, -1) if keys[n - 1] in clean), 0)
+        for key, (start, end) in zip(keys[known:], pairwise(cut.ends[known:]), strict=True):
+            part = {**body, cut.member: cut.items[: cut.ends[0]] + cut.items[start:end]}
+            if broken_rules(part, wire, provider, whole=False):
+                return False
+            clean.add(key)
+            self._keep(cut.head.beginning.cached, size=_KEY)
+        return bool(keys)
+
     def _read(self, body: Any, wire: Wire, provider: str | None) -> ExchangeRecord:
-        form = spec(wire).history
-        if form is not None and isinstance(body, dict) and isinstance(items := body.get(form.member), list):
-            try:
-                head, *rounds = self._pieces_of(body, items, form, wire, provider)
-                return self._joined(head, rounds, body)
-            except _Indivisible:
-                pass
+        try:
+            if (cut := self._cut(body, wire, provider)) is not None:
+                return self._joined(cut.head, self._beginning(cut, body), body)
+        except _Indivisible:
+            pass
         return record("", wire, read_request(body, wire, provider=provider), None)
 
-    def _pieces_of(
-        self, body: dict[str, Any], items: list[Any], form: History, wire: Wire, provider: str | None
-    ) -> Iterator[_Piece]:
-        """Yield the head of a request, and its rounds from the last one to the first. Raises _Indivisible."""
-        model = form.of_model(items)
-        ends = [n for n in range(1, len(items)) if model[n] and not model[n - 1]] + [len(items)]
-        for end in [*ends]:
-            head = self._head({**body, form.member: items[:end]}, form, wire, provider)
-            if end == len(items) or not head.is_open:
-                break
-            ends.remove(end)
-        yield head
-        keys: list[bytes] = []
-        digest = blake2b(head.seed, digest_size=16)
-        for start, end in pairwise(ends):
+    def _cut(self, body: Any, wire: Wire, provider: str | None) -> _Cut | None:
+        """Cut a request, or return None if it has no list of messages. Raises MalformedBody."""
+        form = spec(wire).history
+        if form is None or not (isinstance(body, dict) and isinstance(items := body.get(form.member), list)):
+            return None
+        context, others = (wire, provider), {name: value for name, value in body.items() if name != form.member}
+        last = self._last
+        if last is not None and last.context == context and _extends(last, others, items):
+            head, keys, digest = last.head, last.keys[:-1], last.digest.copy()
+            ends = last.ends[:-1] + _ends(items, form, last.ends[-2])
+        else:
+            ends, keys = _ends(items, form, 0), []
+            for end in [*ends]:
+                head = self._head({**body, form.member: items[:end]}, form, wire, provider)
+                if end == len(items) or not head.beginning.is_open:
+                    break
+                ends.remove(end)
+            digest = blake2b(head.seed, digest_size=16)
+        before = digest
+        for start, end in pairwise(ends[len(keys) :]):
+            before = digest.copy() if end == len(items) else digest
             digest.update(json_codec.encode(items[start:end]))
             keys.append(digest.digest())
-        known, last = len(keys), None
-        while known and ((last := self._pieces.get(keys[known - 1])) is None or (last.is_open and known < len(keys))):
-            known, last = known - 1, None
+        self._last = _Cut(context, form.member, others, [*items], head, ends, keys, before)
+        return self._last
+
+    def _head(self, body: dict[str, Any], form: History, wire: Wire, provider: str | None) -> _Head:
+        """Return the head that a request consists of."""
+        key = _digest([wire, provider, body])
+        head = self._heads.get(key)
+        if head is not None:
+            self._keep(head.beginning.cached)
+            return head
+        request = read_request(body, wire, provider=provider)
+        made = record("", wire, replace(request, messages=[]), None)
+        made.messages = message_records(request.messages)
+        made.chain = chain_of(made.messages)
+        references = has_references(request.messages)
+        beginning = _Beginning(made.chain[-1:], len(request.messages), references, _is_open(made.messages), _Cached())
+        needed = [body.get(name) for name in form.needed]
+        seed = _digest([wire, provider, needed, [len(body[form.member]), beginning.count, references, beginning.last]])
+        head = self._heads[key] = _Head(made, beginning, seed)
+        self._keep(beginning.cached, key, _size(made.messages) + _RECORD * len(made.tools))
+        return head
+
+    def _beginning(self, cut: _Cut, body: dict[str, Any]) -> _Beginning:
+        """Return all of a request's history, of which new rounds are read. Raises _Indivisible and MalformedBody."""
+        (wire, provider), ends, keys = cut.context, cut.ends, cut.keys
+        cached = ((n, self._beginnings.get(keys[n - 1])) for n in range(len(keys), 0, -1))
+        usable = ((n, found) for n, found in cached if found is not None and not (found.is_open and n < len(keys)))
+        known, beginning = next(usable, (0, cut.head.beginning))
+        form = spec(wire).history
+        assert form is not None
         start = ends[known]
         for key, end in zip(keys[known:], ends[known + 1 :], strict=True):
-            before = last or head
-            part = {**{name: body[name] for name in form.needed if name in body}, form.member: items[start:end]}
-            position = {"items": [start], "messages": [before.count]}.get(form.counted, [])
+            part = {**{name: body[name] for name in form.needed if name in body}, form.member: cut.items[start:end]}
+            position = {"items": [start], "messages": [beginning.count]}.get(form.counted, [])
             request = spec(wire).part("read").read(part, provider, *position)
-            piece = _piece(key, request, before, last)
-            if piece.messages[0].role != "assistant":
+            messages = message_records(request.messages)
+            if messages[0].role != "assistant":
                 raise _Indivisible
-            if end == len(items) or not piece.is_open:
-                last, start = piece, end
-        while last is not None:
-            yield last
-            last = last.before
+            if end == len(cut.items) or not _is_open(messages):
+                beginning, start = self._continued(beginning, key, messages, request), end
+        self._keep(beginning.cached)
+        return beginning
 
-    def _head(self, body: dict[str, Any], form: History, wire: Wire, provider: str | None) -> _Piece:
-        """Return the piece for a request that is nothing but the head."""
-        key = _digest([wire, provider, body])
-        piece = self._pieces.get(key)
-        if piece is None:
-            request = read_request(body, wire, provider=provider)
-            piece = _piece(key, request)
-            piece.head = record("", wire, replace(request, messages=[]), None)
-            needed = [body.get(name) for name in form.needed]
-            so_far = [len(body[form.member]), piece.count, piece.references, piece.chain[-1:]]
-            piece.seed = _digest([wire, provider, needed, so_far])
-        return piece
+    def _continued(self, before: _Beginning, key: bytes, messages: list[MessageRecord], request: Request) -> _Beginning:
+        """Add a round to a history, or to a copy if it has been continued in another way."""
+        cached, rounds, end = before.cached, before.rounds, before.end
+        if rounds is None or end < len(rounds.messages):
+            cached = _Cached()
+            rounds = Rounds([]) if rounds is None else Rounds(rounds.messages[:end], rounds.chain[:end])
+        chain = chain_of(messages, *before.last)
+        rounds.extend(messages, chain)
+        count, references = before.count + len(request.messages), before.references or has_references(request.messages)
+        end = len(rounds.messages)
+        made = _Beginning(chain[-1:], count, references, _is_open(messages), cached, rounds, end)
+        self._beginnings[key] = made
+        self._keep(cached, key, _size(messages))
+        return made
 
-    def _joined(self, head: _Piece, rounds: list[_Piece], body: dict[str, Any]) -> ExchangeRecord:
-        """Return the record of a request, and keep its pieces. ``rounds``: the last one first."""
-        for piece in (*rounds, head):
-            if piece.key not in self._pieces:
-                self._pieces[piece.key] = piece
-                self._size += piece.size
-            self._pieces.move_to_end(piece.key)
+    def _joined(self, head: _Head, beginning: _Beginning, body: dict[str, Any]) -> ExchangeRecord:
+        """Return the record of a request."""
+        messages, chain, rounds = head.record.messages or [], head.record.chain, beginning.rounds
+        if rounds is not None:
+            chain = chain + rounds.chain[: beginning.end]
+            messages = SharedMessages(messages, rounds, beginning.end)
+        references = body.get("store") is not False and beginning.references
+        return replace(head.record, messages=messages, chain=chain, references=references)
+
+    def _keep(self, cached: _Cached, key: bytes | None = None, size: int = 0) -> None:
+        """Note that something was used, under a new key. What was not used for the longest time is forgotten."""
+        cached.keys += [] if key is None else [key]
+        cached.size += size
+        self._size += size
+        self._latest[cached] = None
+        self._latest.move_to_end(cached)
         while self._size > self._kept:
-            self._size -= self._pieces.popitem(last=False)[1].size
-        messages, chain = [*head.messages], [*head.chain]
-        for piece in reversed(rounds):
-            messages += piece.messages
-            chain += piece.chain
-        assert head.head is not None
-        references = body.get("store") is not False and (rounds or [head])[0].references
-        return replace(head.head, messages=messages, chain=chain, references=references)
+            oldest, _ = self._latest.popitem(last=False)
+            self._size -= oldest.size
+            for old in oldest.keys:
+                self._heads.pop(old, None)
+                self._beginnings.pop(old, None)
+            oldest.keys, oldest.size = [], 0
 
 
-def _piece(key: bytes, request: Request, after: _Piece | None = None, before: _Piece | None = None) -> _Piece:
-    """Return the piece for the messages of a request. ``after``: the piece before it, which can be the head."""
-    messages = message_records(request.messages)
-    chain, count, references = ([0], 0, False) if after is None else (after.chain, after.count, after.references)
-    chain = chain_of(messages, *chain[-1:])
-    count += len(request.messages)
-    return _Piece(key, messages, chain, count, references or has_references(request.messages), before)
+def _ends(items: list[Any], form: History, start: int) -> list[int]:
+    """Return where rounds end, from a place on: where an assistant message follows another one, and at the end."""
+    model = form.of_model(items[start:])
+    ends = [n for n, (before, this) in enumerate(pairwise(model), start + 1) if this and not before]
+    return [*ends, len(items)]
+
+
+def _extends(last: _Cut, others: dict[str, Any], items: list[Any]) -> bool:
+    """Return whether a request has the same objects as the one before, and further messages."""
+    return (
+        len(last.ends) > 1
+        and len(last.items) <= len(items)
+        and [*last.others] == [*others]
+        and all(map(is_, last.others.values(), others.values()))
+        and all(map(is_, last.items, items))
+    )
+
+
+def _is_open(messages: list[MessageRecord]) -> bool:
+    """Return whether the last message may continue in the next round."""
+    return bool(messages) and messages[-1].role == "assistant"
+
+
+def _size(messages: list[MessageRecord]) -> int:
+    return _PIECE + _RECORD * sum(1 + len(message.calls) + len(message.results) for message in messages)
 
 
 def _digest(value: Any) -> bytes:

@@ -6,7 +6,9 @@ import threading
 
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources.logs import TRANSCRIPTS
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.wires.registry import is_wire
+from toolparity.normalizer.wires.rule import Violation
 
 from .conversations import ExchangeRecord
 from .exchange import DecodedExchange
@@ -34,3 +36,8 @@ def record_of(exchange: Exchange, decoded: DecodedExchange) -> ExchangeRecord | 
     return local.histories.record(
         exchange.location, wire, body, decoded.response, provider=exchange.provider, transcript=transcript
     )
+
+
+def violations_of(exchange: Exchange, wire: Wire) -> list[Violation]:
+    """Return why the provider would refuse the request of an exchange. Raises what `check_request` raises."""
+    return local.histories.violations(exchange.request, wire, exchange.provider)

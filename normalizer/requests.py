@@ -120,18 +120,25 @@ def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
     unknown wire name, and MalformedBody for a body that is nested too deeply, or a Request.
     """
+    return broken_rules(body, wire, provider)
+
+
+def broken_rules(body: Any, wire: Wire, provider: str | None, *, whole: bool | None = None) -> list[Violation]:
+    """Return what `check_request` returns. ``whole``: check only rules that need the whole history, or only others."""
     wire_spec = spec(wire)
     if isinstance(body, Request):
         raise MalformedBody("the body of a request is needed, got a Request", hint="pass write_request(request).body")
-    rules = wire_spec.part("rules")
+    parsed = getattr(wire_spec.part("rules"), "parsed", None)
     if wire_spec.framing != "messages" and isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:
             body = None  # every wire has a rule that rejects None
-    if hasattr(rules, "parsed"):
-        body = rules.parsed(body)
-    return violations(body, request_rules(body, wire, provider), provider or wire_spec.owner)
+    if parsed is not None:
+        body = parsed(body)
+    rules = request_rules(body, wire, provider)
+    rules = rules if whole is None else tuple(rule for rule in rules if rule.whole is whole)
+    return violations(body, rules, provider or wire_spec.owner)
 
 
 def request_rules(body: Any, wire: Wire, provider: str | None = None) -> tuple[Rule, ...]:

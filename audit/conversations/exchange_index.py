@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import TypeVar
 
@@ -16,8 +17,9 @@ from toolparity.normalizer import json_codec
 
 from . import fingerprints
 from .call_ids import is_drawn, stem
-from .links import Node, ids_of
+from .links import Node, Thread, ids_of
 from .records import ExchangeRecord, MessageRecord
+from .rounds import SharedMessages, encode, shared
 
 #: What is equal in a repeated request: its wire, chain, and the ids of its last results.
 _Request = tuple[str, int, tuple[str, ...]]
@@ -60,17 +62,11 @@ class ExchangeIndex:
         endings = [fingerprints.chained(chain[-1], choice.content) for choice in choices] if chain else []
         made = [call for choice in choices for call in choice.calls]
         drawn = {id for call in made for id in call.ids if is_drawn(id, call.name)}
-        node = Node(record, number, chain, choices, endings, ids_of(made), drawn, _digest(record))
-        thread, known = node.own_thread, set[str]()
-        for message in record.messages or ():
-            if message.calls:
-                ids = ids_of(message.calls)
-                node.repeated |= ids & (known | drawn)
-                known |= ids
-            elif message.results:
-                thread.results = True
-                thread.matched = thread.matched or any(result.call_id in known for result in message.results)
-        return node
+        messages = shared(record.messages or [])
+        rounds, beginning, end = messages.rounds, messages[: messages.before], len(messages) - messages.before
+        thread = Thread(rounds.has_results(end) or any(m.results for m in beginning), rounds.has_matched(end))
+        repeated = rounds.repeated(end, drawn)
+        return Node(record, number, chain, choices, endings, ids_of(made), drawn, _digest(record), repeated, thread)
 
     def take(self, child: Node) -> None:
         """Remember the request of an exchange, so that it is found if it is repeated."""
@@ -184,7 +180,13 @@ class ExchangeIndex:
 
 def question_of(record: ExchangeRecord, end: int | None = None) -> int | None:
     """Return the fingerprint of the last message of the user before a position."""
-    return next((m.content for m in reversed((record.messages or [])[:end]) if m.role == "user"), None)
+    messages = record.messages or []
+    end = len(messages) if end is None else end
+    if isinstance(messages, SharedMessages):
+        if (found := messages.rounds.question(end - messages.before)) is not None:
+            return found.content
+        end = min(end, messages.before)
+    return next((m.content for m in reversed(messages[:end]) if m.role == "user"), None)
 
 
 def weight(node: Node) -> int:
@@ -203,6 +205,15 @@ def _request(node: Node) -> _Request:
 
 
 def _digest(record: ExchangeRecord) -> int:
+    """Return the fingerprint of a record as JSON, without its place. Of shared messages, only new ones are read."""
+    if isinstance(messages := record.messages, SharedMessages):
+        with suppress(UnicodeEncodeError):
+            start = encode(["", record.wire, record.model])[:-1] + b",["
+            rest = encode(replace(record, place="", messages=[], chain=[])).removeprefix(start + b"],[]")
+            before = start + b"".join(encode(message) + b"," for message in messages[: messages.before])
+            hashed = messages.rounds.hashed(before, len(messages) - messages.before)
+            hashed.update(b"],%b%b" % (encode(record.chain), rest))
+            return int.from_bytes(hashed.digest(), "big")
     return fingerprints.of_bytes(json_codec.encode(replace(record, place="")))
 
 

@@ -24,7 +24,7 @@ def handed_off(link: Link) -> bool:
         return False
     if parent.model != child.model:
         return True
-    return link.position >= 0 and _system(parent) != _system(child) and parent.tools != child.tools
+    return link.position >= 0 and parent.tools != child.tools and _system(parent) != _system(child)
 
 
 def compare(link: Link) -> tuple[list[ConversationFinding], set[Recognized]]:

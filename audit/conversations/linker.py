@@ -12,6 +12,7 @@ has exactly its calls. If it differs, the link is uncertain, and nothing is judg
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from toolparity.normalizer.wires.registry import spec
@@ -197,12 +198,9 @@ def _ancestors(node: Node) -> set[int]:
 
 
 def _shared(parent: Node, child: Node) -> int:
-    shared = 0
-    for one, other in zip(parent.chain, child.chain, strict=False):
-        if one != other:
-            break
-        shared += 1
-    return shared
+    """Return how many messages the requests share. Each fingerprint of a chain is one of all messages before, too."""
+    one, other = parent.chain, child.chain
+    return bisect_left(range(min(len(one), len(other))), 1, key=lambda n: one[n] != other[n])
 
 
 def _signed_differently(node: Node, choice: MessageRecord, message: MessageRecord) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
@@ -39,12 +39,12 @@ class Node(Struct, eq=False):
     ids: set[str]
     drawn: set[str]
     digest: int
+    repeated: set[str]
+    own_thread: Thread
     order: int = 0
     is_copy: bool = False
     parent: Node | None = None
     children: int = 0
-    repeated: set[str] = field(default_factory=set)
-    own_thread: Thread = field(default_factory=Thread)
 
     @property
     def thread(self) -> Thread:

@@ -11,12 +11,11 @@ from toolparity.cassettes.sources.http import headers_of
 from toolparity.cassettes.sources.sessions import Message, exchanges
 from toolparity.normalizer.model import Response, Wire
 from toolparity.normalizer.policies import selection_of
-from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.stream_form import check_stream
 from toolparity.normalizer.wires.registry import is_wire
 
 from ..exchange import DecodedExchange, decode
-from ..records import record_of
+from ..records import record_of, violations_of
 from .conversations import LiveConversations
 from .copies import ExchangeCopy, SessionCopy
 from .headers import text_pairs
@@ -174,6 +173,6 @@ def _about_form(exchange: Exchange, decoded: DecodedExchange) -> Iterator[Judged
 def _about_request(exchange: Exchange, wire: Wire) -> Iterator[JudgedFinding]:
     if exchange.request is None:
         return
-    for violation in check_request(exchange.request, wire, provider=exchange.provider):
+    for violation in violations_of(exchange, wire):
         message = f"{violation.path}: {violation.message}" if violation.path else violation.message
         yield JudgedFinding(violation.rule, "warning", message[:_EXCERPT], "request")

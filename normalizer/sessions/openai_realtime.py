@@ -245,8 +245,8 @@ class Format(Base):
 
     def _add_item(self, item: dict[str, Any], previous: Any) -> None:
         """Add an item of the client after the one with the id ``previous``; without it, at the end."""
-        ids = ["root", *(member(each, "id") for each in self.history)]
-        place = ids.index(previous) if previous is not None and previous in ids else len(self.history)
+        ids = [] if previous is None else ["root", *(member(each, "id") for each in self.history)]
+        place = ids.index(previous) if previous in ids else len(self.history)
         if self.responses.kept:
             self.history.insert(place, self._item(item))
         if item.get("type") == "function_call_output":

@@ -86,9 +86,10 @@ def _common(id: str) -> Callable[[Callable[..., Violations]], Callable[..., Rule
             *,
             unless: frozenset[str] = frozenset(),
             error_type: str = "invalid_request_error",
+            whole: bool = False,
             **options: Any,
         ) -> Rule:
-            made = rule(id, source, providers, unless=unless, error_type=error_type)
+            made = rule(id, source, providers, unless=unless, error_type=error_type, whole=whole)
 
             @wraps(check)
             def checked(body: Any) -> Violations:

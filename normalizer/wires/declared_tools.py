@@ -49,9 +49,9 @@ def declared_by_json(body: dict[str, Any]) -> Declared:
     collected.add_all(config.get("tools") if isinstance(config, dict) else None)
     collected.add_all(body.get("functions"))
     items = body.get("input")
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict):  # tools that a tool search or the caller added during the conversation
-            collected.add_all(item.get("tools"))
+    # Tools that a tool search or the caller added during the conversation, which can be long.
+    for item in [i for i in items if isinstance(i, dict) and "tools" in i] if isinstance(items, list) else ():
+        collected.add_all(item["tools"])
     n = body.get("n")
     choice = body.get("tool_choice")
     named = isinstance(body.get("function_call"), dict) or (

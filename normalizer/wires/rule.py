@@ -64,6 +64,8 @@ class Rule(Struct, frozen=True):
     RecursionError for one that is nested too deeply.
     ``providers``: the providers that enforce the rule; None means all of the wire. ``unless``: providers that do not.
     ``status`` and ``error_type``: the HTTP status and error type of the refusal.
+    ``whole``: the rule needs the whole history, as it counts or compares what several rounds have. A request breaks
+    no other rule if none of its rounds does with everything before the first answer.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Rule(Struct, frozen=True):
     unless: frozenset[str] = frozenset()
     status: int = 400
     error_type: str = "invalid_request_error"
+    whole: bool = False
 
 
 def rule(id: str, source: str, providers: Iterable[str] | None = None, **more: Any) -> Callable[[Check], Rule]:

@@ -1,4 +1,4 @@
-"""Histories are read once, and the records are those of requests that are read whole."""
+"""Histories are read and checked once, and the results are those of requests that are read whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolparity.audit.conversations.records import message_records
 from toolparity.audit.histories import Histories
 from toolparity.normalizer.conversation import Message
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.requests import check_request, read_request
 from toolparity.normalizer.wires.registry import History, spec
 
 _CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
@@ -69,7 +69,7 @@ def _whole(body: dict[str, Any], wire: Wire) -> ExchangeRecord:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_record_depends_on_its_request_alone(wire: Wire) -> None:
+def test_a_record_and_its_broken_rules_depend_on_the_request_alone(wire: Wire) -> None:
     """Conversations that are interleaved, branch and are edited, with a cache, a tiny one, and without."""
     form, caches = _form(wire), [Histories(), Histories(20_000), Histories(0)]
     for seed in range(6):
@@ -78,8 +78,9 @@ def test_a_record_depends_on_its_request_alone(wire: Wire) -> None:
             edited = _edited(body, form, random)
             beginnings = [{**edited, form.member: edited[form.member][:n]} for n in range(len(edited[form.member]))]
             for request in (body, *beginnings, edited, *({**edited, **settings} for settings in _SETTINGS)):
-                whole = _whole(request, wire)
+                whole, refused = _whole(request, wire), check_request(request, wire)
                 for cache in caches:
+                    assert cache.violations(request, wire) == refused, (seed, request)
                     assert replace(cache.record("", wire, request, None), preceded=False) == whole, (seed, request)
 
 

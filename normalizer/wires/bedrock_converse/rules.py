@@ -306,7 +306,7 @@ def document_text(body: Any) -> Violations:
             yield f"{path}.content", "a document without a text beside it"
 
 
-@rule("cache-points", "refusal: a maximum of 4 blocks with cache_control may be provided")
+@rule("cache-points", "refusal: a maximum of 4 blocks with cache_control may be provided", whole=True)
 def cache_points(body: Any) -> Violations:
     """At most four cache points are set."""
     holders = [*objects(body, "system"), *objects(member(body, "toolConfig"), "tools", "toolConfig"), *_blocks(body)]

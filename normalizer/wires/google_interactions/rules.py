@@ -169,9 +169,9 @@ def member_known(body: Any) -> Violations:
             yield f"{path}.{name}", f"a {kind} has no {name}"
 
 
-call_answered = common_rules.call_answered(_rounds, "failure HIST-06")
-result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07")
-answered_once = common_rules.answered_once(_rounds, "failure ID-08")
+call_answered = common_rules.call_answered(_rounds, "failure HIST-06", whole=True)
+result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07", whole=True)
+answered_once = common_rules.answered_once(_rounds, "failure ID-08", whole=True)
 choice_declared = common_rules.choice_declared(_allowed, _API)
 
 

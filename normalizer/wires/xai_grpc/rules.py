@@ -135,9 +135,9 @@ model_present = _common_rule(common_rules.model_present, lambda request: [("mode
 messages_present = _common_rule(
     common_rules.messages_present, lambda request: [("messages", [*request.messages])], _MEANING
 )
-call_answered = _common_rule(common_rules.call_answered, _rounds, _MEANING)
-result_asked_for = _common_rule(common_rules.result_asked_for, _rounds, "HIST-07")
-answered_once = _common_rule(common_rules.answered_once, _rounds, _MEANING)
+call_answered = _common_rule(common_rules.call_answered, _rounds, _MEANING, whole=True)
+result_asked_for = _common_rule(common_rules.result_asked_for, _rounds, "HIST-07", whole=True)
+answered_once = _common_rule(common_rules.answered_once, _rounds, _MEANING, whole=True)
 id_unique = _common_rule(common_rules.id_unique, _ids_of_turns, "XAI-01")
 name_format = _common_rule(common_rules.name_format, _names, "REST documentation", pattern="[a-zA-Z0-9_-]{1,64}")
 name_free = _common_rule(common_rules.name_free, _names, "XAI-08", reserved=REFUSED)

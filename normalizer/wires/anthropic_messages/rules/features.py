@@ -175,7 +175,7 @@ def tool_choice(body: Any) -> Violations:
         yield "tool_choice", "a tool choice without tools"
 
 
-@rule("cache-marks", "refusal: a maximum of 4 blocks with cache_control may be provided")
+@rule("cache-marks", "refusal: a maximum of 4 blocks with cache_control may be provided", whole=True)
 def cache_marks(body: Any) -> Violations:
     """At most four blocks have a cache mark."""
     holders = [*blocks_of(body, system=True, nested=True), *objects(body, "tools")]

@@ -160,7 +160,7 @@ def item_id(body: Any) -> Violations:
             yield f"{path}.id", f"{id!r} does not begin with {prefix!r}"
 
 
-@rule("item-once", _API, _OPENAI)
+@rule("item-once", _API, _OPENAI, whole=True)
 def item_once(body: Any) -> Violations:
     """Item ids are unique in the input."""
     seen: set[str] = set()
@@ -205,10 +205,10 @@ def output_parts(body: Any) -> Violations:
                 yield f"{path}.output[{number}]", f"a part of type {member(part, 'type')!r} in an output"
 
 
-call_answered = common_rules.call_answered(_rounds, "failure HIST-06", unless=_XAI)
+call_answered = common_rules.call_answered(_rounds, "failure HIST-06", unless=_XAI, whole=True)
 call_answered_on_xai = _without_calls_of_xai(call_answered)
-result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07")
-answered_once = common_rules.answered_once(_rounds, "failure HIST-04")
+result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07", whole=True)
+answered_once = common_rules.answered_once(_rounds, "failure HIST-04", whole=True)
 
 
 @rule("approval-asked-for", "failure RSP-06")

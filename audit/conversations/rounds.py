@@ -1,0 +1,104 @@
+"""What is known of a history at the end of each of its rounds, so that the linker reads no message twice.
+
+The requests of a conversation repeat their history. Those that were read by one cache share the `Rounds` of it, which
+grow with the conversation, and each has a `SharedMessages` that says how many of the messages are its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from .links import ids_of
+from .records import MessageRecord
+
+encode = msgspec.json.Encoder().encode
+
+
+class Rounds:
+    """The messages of a history from its first answer on, and their chain. Messages are only added.
+
+    Methods are about the first ``end`` messages.
+    """
+
+    def __init__(self, messages: list[MessageRecord], chain: Iterable[int] = ()) -> None:
+        self.messages: list[MessageRecord] = []
+        self.chain: list[int] = []
+        self._results: int | None = None  # the first message with results, and with one of a call before it
+        self._matched: int | None = None
+        self._first: dict[str, int] = {}  # by id of a call, the first message that has it
+        self._again: list[tuple[int, str]] = []  # the ids in further messages
+        self._questions: list[int] = []  # the messages of the user
+        self._hashed: tuple[bytes, int, Any] = (b"", 0, None)  # the last hash: of these bytes, and so many messages
+        self.extend(messages, chain)
+
+    def extend(self, messages: list[MessageRecord], chain: Iterable[int]) -> None:
+        """Add messages at the end."""
+        for number, message in enumerate(messages, len(self.messages)):
+            if message.calls:
+                ids = ids_of(message.calls)
+                self._again += ((number, id) for id in ids if self._first.setdefault(id, number) < number)
+            elif message.results:
+                self._results = number if self._results is None else self._results
+                if self._matched is None and any(result.call_id in self._first for result in message.results):
+                    self._matched = number
+            elif message.role == "user":
+                self._questions.append(number)
+        self.messages += messages
+        self.chain += chain
+
+    def has_results(self, end: int) -> bool:
+        """Return whether a message has results."""
+        return self._results is not None and self._results < end
+
+    def has_matched(self, end: int) -> bool:
+        """Return whether a message has a result of a call before it."""
+        return self._matched is not None and self._matched < end
+
+    def repeated(self, end: int, drawn: set[str]) -> set[str]:
+        """Return the ids of calls that are in several messages, and those of ``drawn`` that are in one."""
+        again = {id for number, id in self._again if number < end}
+        return again.union(id for id in drawn if self._first.get(id, end) < end)
+
+    def question(self, end: int) -> MessageRecord | None:
+        """Return the last message of the user."""
+        at = bisect_left(self._questions, end)
+        return self.messages[self._questions[at - 1]] if at else None
+
+    def hashed(self, before: bytes, end: int) -> Any:
+        """Return the hash of bytes and of the messages as JSON after them. Raises UnicodeEncodeError."""
+        known, done, state = self._hashed
+        if known != before or done > end:
+            done, state = 0, blake2b(before, digest_size=8)
+        if done < end:
+            state = state.copy()
+            state.update(b"," * bool(done) + encode(self.messages[done:end])[1:-1])
+            self._hashed = before, end, state
+        return state.copy()
+
+
+class SharedMessages(list[MessageRecord]):
+    """The messages of a request: ``before`` ones, and then those of ``rounds``."""
+
+    __slots__ = ("before", "rounds")
+
+    def __init__(self, beginning: list[MessageRecord], rounds: Rounds, end: int) -> None:
+        super().__init__(beginning)
+        self.before, self.rounds = len(beginning), rounds
+        self += rounds.messages[:end]
+
+    def __reduce__(self) -> tuple[type[list[MessageRecord]], tuple[list[MessageRecord]]]:
+        return list, ([*self],)  # for another process
+
+
+def shared(messages: list[MessageRecord]) -> SharedMessages:
+    """Return messages with their rounds, which are made if no cache has read them."""
+    if isinstance(messages, SharedMessages):
+        return messages
+    before = next((n for n, message in enumerate(messages) if message.role == "assistant"), len(messages))
+    rounds = Rounds(messages[before:])
+    return SharedMessages(messages[:before], rounds, len(rounds.messages))
