@@ -66,7 +66,7 @@ def _named(leaf: Leaf) -> tuple[str, ...]:
 
 
 def _events(text: str) -> list[Span]:
-    spans = [match.span(1) for match in _DATA_LINE.finditer(text)]
+    spans = [match.span(1) for match in _DATA_LINE.finditer(text)] if "data:" in text else []
     if not spans and text.lstrip()[:1] == "{":
         spans = [match.span(1) for match in _OBJECT_LINE.finditer(text)]
     return spans if len(spans) > 1 else [(0, len(text))]

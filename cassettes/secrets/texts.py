@@ -121,12 +121,15 @@ class TextScrubber:
             self._packed(text, depth)
 
     def _packed(self, text: SearchableText, depth: int) -> None:
-        for run in compression.HEX_RUN.finditer(text.text):
+        runs = [*compression.BASE64_RUN.finditer(text.text)]
+        # Within them, as a search in the whole text takes as long again.
+        digits = [each for run in runs for each in compression.HEX_RUN.finditer(text.text, *run.span())]
+        for run in digits:
             plain = bytes.fromhex(run.group()).decode("ascii")
             clean = self.text(plain, depth + 1)
             if clean != plain and len(clean) == len(plain):
                 text.write(run.start(), clean.encode().hex())
-        for run in compression.BASE64_RUN.finditer(text.text):
+        for run in compression.BASE64_RUN.finditer(text.text) if digits else runs:
             if run.group() in self._clean:
                 continue
             data = compression.from_base64(run.group())

@@ -31,9 +31,9 @@ class SecretPattern(NamedTuple):
 
     ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept. ``core``: the
     pattern without its condition on what precedes it, which Python searches much faster; it is searched first.
-    ``member``: the form of a member of JSON, which only a document as a whole shows. ``dense``: each match is one long
-    word, so that hints are looked for in long words only. ``find``: yields (name, start, end) of the values, in the
-    place of a pattern.
+    ``leads``: each match begins with a hint. ``member``: the form of a member of JSON, which only a document as a whole
+    shows. ``dense``: each match is one long word, so that hints are looked for in long words only. ``find``: yields
+    (name, start, end) of the values, in the place of a pattern.
     """
 
     kind: str
@@ -43,6 +43,7 @@ class SecretPattern(NamedTuple):
     plausible: Callable[[str], bool] = lambda text: True
     named: bool = False
     core: Form | None = None
+    leads: bool = False
     member: bool = False
     dense: bool = False
     find: Callable[[str], Iterator[tuple[str, int, int]]] | None = None

@@ -45,10 +45,12 @@ def patterns_in(text: str, *, strong_only: bool = False, member: bool | None = N
         matching.insert(0, SecretPattern("key", (), find=partial(wrapped, forms=begun)))
     if strong_only:
         return [*matching, *(form for form in _STRONG if any(hint in text for hint in form.hints))]
-    lowered = text.lower()
-    for hints, folded, forms in _OTHERS:
+    lowered, ascii = text.lower(), text.isascii()
+    for hints, all_hints, mark, folded, forms in _OTHERS:
         where = lowered if folded else text
-        for hint in hints if text.isascii() or hints is not NAMED else ALL_NAMED:
+        if mark not in where:
+            continue
+        for hint in hints if ascii else all_hints:
             if hint in where:
                 matching += forms if member is None else [form for form in forms if form.member]
                 break
@@ -72,12 +74,30 @@ def matches(form: SecretPattern, text: str) -> Iterator[Match]:
 def _found(form: SecretPattern) -> Callable[[str], Iterator[tuple[str, int, int]]]:
     def find(text: str) -> Iterator[tuple[str, int, int]]:
         assert form.pattern is not None
-        if form.core is not None and form.core.compiled.search(text) is None:
+        if form.leads and text.isascii():  # other letters can equal those of a hint
+            found = _from_hints(form.pattern.compiled, form.hints, text)
+        elif form.core is not None and form.core.compiled.search(text) is None:
             return
-        for match in form.pattern.compiled.finditer(text):
+        else:
+            found = form.pattern.compiled.finditer(text)
+        for match in found:
             yield (match["name"] if form.named else "", *match.span("it"))
 
     return find
+
+
+def _from_hints(pattern: re.Pattern[str], hints: tuple[str, ...], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `finditer` yields if each match begins with a hint. Python searches hints much faster."""
+    lowered, end = text.lower(), 0
+    starts: list[int] = []
+    for hint in hints:
+        at = -1
+        while (at := lowered.find(hint, at + 1)) >= 0:
+            starts.append(at)
+    for start in sorted(starts):
+        if start >= end and (match := pattern.match(text, start)) is not None:
+            yield match
+            end = match.end()
 
 
 def _unescaped(raw: str) -> str:
@@ -205,6 +225,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         Form(rf"\b{_REFUSED}\b[^\n]{{0,40}}?{_ECHOED}\b[^\n]{{0,24}}?[\"'`:= (\[]{_WORD_OF_KEY}", re.IGNORECASE),
         plausible=names.is_random,
         core=Form(r"(?:key|token|credential|secret)s?\b", re.IGNORECASE),
+        leads=True,
     ),
     SecretPattern(
         "named secret",
@@ -343,7 +364,8 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
 )
 
-#: Forms of one word with their hints, and the others: those with equal hints share one search.
+#: Forms of one word with their hints, and the others: those with equal hints share one search. These have the hints
+#: that contain no other one, those for texts beyond ASCII, and a character that all of them have, or none.
 _DENSE = [(hint, form) for form in PATTERNS if form.dense for hint in form.hints]
 _STRONG = [form for form in PATTERNS if form.strong and not form.dense]
 _GROUPS: dict[tuple[tuple[str, ...], bool], list[SecretPattern]] = {}
@@ -351,4 +373,13 @@ for _form in PATTERNS:
     if not _form.dense:
         _folded = _form.pattern is None or bool(_form.pattern.flags & re.IGNORECASE)
         _GROUPS.setdefault((_form.hints, _folded), []).append(_form)
-_OTHERS = [(hints, folded, forms) for (hints, folded), forms in _GROUPS.items()]
+_OTHERS = [
+    (
+        [hint for hint in hints if not any(other in hint for other in hints if other != hint)],
+        ALL_NAMED if hints is NAMED else hints,
+        next((mark for mark in "=@$" if all(mark in hint for hint in hints)), ""),
+        folded,
+        forms,
+    )
+    for (hints, folded), forms in _GROUPS.items()
+]
