@@ -127,9 +127,9 @@ def _proxy(target: int, judged: bool) -> None:
 
 
 @contextlib.contextmanager
-def _program(*arguments: str) -> Iterator[Way]:
-    """Run this module with a role."""
-    command = [sys.executable, "-m", "benchmarks.proxy", "--role", *arguments]
+def program(*arguments: str, module: str = "benchmarks.proxy") -> Iterator[Way]:
+    """Run a module with a role, in which it prints its port."""
+    command = [sys.executable, "-m", module, "--role", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -148,7 +148,7 @@ def _play(role: str, argument: str) -> None:
         _proxy(int(argument), judged=role == "proxy")
 
 
-async def _stream(port: int, request: bytes) -> float:
+async def stream(port: int, request: bytes) -> float:
     """Read one stream on a new connection. Return the seconds to its first event."""
     started = time.perf_counter()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -181,7 +181,7 @@ async def streams_of(way: Way, concurrent: int, total: int) -> Measured:
     async def one() -> None:
         async with allowed:
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                first.append(await _stream(way.port, request))
+                first.append(await stream(way.port, request))
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_MOST_SECONDS):
@@ -283,10 +283,10 @@ def main() -> int:
         return 0
     rows = []
     with contextlib.ExitStack() as stack:
-        upstream = stack.enter_context(_program("upstream", f"{given.pieces},{(given.pause or 0) / 1000}"))
+        upstream = stack.enter_context(program("upstream", f"{given.pieces},{(given.pause or 0) / 1000}"))
         ways = {} if given.pause else {"direct": Way(upstream.port, [psutil.Process()])}
         for name in ("relay", "proxy", "proxy without judge"):
-            ways[name] = stack.enter_context(_program(name, str(upstream.port)))
+            ways[name] = stack.enter_context(program(name, str(upstream.port)))
         for name, other in other_proxies.installed().items():
             port, processes, model = stack.enter_context(other(upstream.port))
             ways[name] = Way(port, processes, model)
