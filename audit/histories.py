@@ -227,12 +227,9 @@ class Histories:
 
     def _continued(self, before: _Beginning, key: bytes, messages: list[MessageRecord], request: Request) -> _Beginning:
         """Add a round to a history, or to a copy if it has been continued in another way."""
-        cached, rounds, end = before.cached, before.rounds, before.end
-        if rounds is None or end < len(rounds.messages):
-            cached = _Cached()
-            rounds = Rounds([]) if rounds is None else Rounds(rounds.messages[:end], rounds.chain[:end])
         chain = chain_of(messages, *before.last)
-        rounds.extend(messages, chain)
+        rounds = (before.rounds or Rounds([])).continued(before.end, messages, chain)
+        cached = before.cached if rounds is before.rounds else _Cached()
         count, references = before.count + len(request.messages), before.references or has_references(request.messages)
         end = len(rounds.messages)
         made = _Beginning(chain[-1:], count, references, _is_open(messages), cached, rounds, end)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..conversations import ExchangeRecord, fingerprints
 from ..conversations.records import MessageRecord
+from ..conversations.rounds import continued
 
 #: How many records back the messages may be.
 REACH = 2000
@@ -105,7 +106,8 @@ class Completer:
                 raise ValueError(f"a record refers to {short.shared} messages of one with {len(messages)}")
             contents = (message.content for message in record.messages)
             before = chain[short.shared - 1] if short.shared else 0
-            record.messages = messages[: short.shared] + record.messages
-            record.chain = chain[: short.shared] + [*accumulate(contents, fingerprints.chained, initial=before)][1:]
+            new = [*accumulate(contents, fingerprints.chained, initial=before)][1:]
+            record.messages = continued(messages, short.shared, record.messages, new)
+            record.chain = chain[: short.shared] + new
         self._latest.add(record.messages or [], record.chain)
         return record

@@ -51,6 +51,12 @@ class Rounds:
         self.messages += messages
         self.chain += chain
 
+    def continued(self, end: int, messages: list[MessageRecord], chain: Iterable[int]) -> Rounds:
+        """Add messages after the first ``end`` ones, or to a copy if others follow these. Return where they are."""
+        rounds = self if end == len(self.messages) else Rounds(self.messages[:end], self.chain[:end])
+        rounds.extend(messages, chain)
+        return rounds
+
     def has_results(self, end: int) -> bool:
         """Return whether a message has results."""
         return self._results is not None and self._results < end
@@ -95,8 +101,18 @@ class SharedMessages(list[MessageRecord]):
         return list, ([*self],)  # for another process
 
 
+def continued(
+    known: list[MessageRecord], end: int, messages: list[MessageRecord], chain: Iterable[int]
+) -> SharedMessages:
+    """Return the first ``end`` messages of a request and those after them. ``chain``: that of the latter."""
+    if not isinstance(known, SharedMessages) or end < known.before:
+        return shared(known[:end] + messages)
+    rounds = known.rounds.continued(end - known.before, messages, chain)
+    return SharedMessages(known[: known.before], rounds, len(rounds.messages))
+
+
 def shared(messages: list[MessageRecord]) -> SharedMessages:
-    """Return messages with their rounds, which are made if no cache has read them."""
+    """Return messages with their rounds, which are made if they are not known."""
     if isinstance(messages, SharedMessages):
         return messages
     before = next((n for n, message in enumerate(messages) if message.role == "assistant"), len(messages))
