@@ -32,7 +32,7 @@ _LONG = 12
 _COUNTER = re.compile(r"(?<=[A-Za-z0-9])[-_:.]\d{1,4}$")
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=4096)
 def is_drawn(id: str, name: str = "") -> bool:
     """Return whether an id looks drawn. ``name``: that of the tool, which an id can contain.
 
