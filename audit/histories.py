@@ -77,12 +77,12 @@ class _Head(Struct, eq=False):
 class _Cut(NamedTuple):
     """A request cut into its head and rounds. ``ends``: where the head, and then each round ends. ``keys``: of rounds.
 
-    ``others``: the members beside the history. ``digest``: that of all rounds but the last one.
+    ``body``: the request, whose history was ``items``. ``digest``: that of all rounds but the last one.
     """
 
     context: tuple[Wire, str | None]
     member: str
-    others: dict[str, Any]
+    body: dict[str, Any]
     items: list[Any]
     head: _Head
     ends: list[int]
@@ -97,7 +97,7 @@ class _Indivisible(Exception):
 class Histories:
     """Makes the records of exchanges, and caches the latest histories. ``kept``: about how many bytes they take.
 
-    The messages of a body must not be changed later, because the next body may contain them. Not thread-safe.
+    A body must not be changed later, because the next one may have the same members. Not thread-safe.
     """
 
     def __init__(self, kept: int = KEPT_BYTES) -> None:
@@ -164,9 +164,8 @@ class Histories:
         form = spec(wire).history
         if form is None or not (isinstance(body, dict) and isinstance(items := body.get(form.member), list)):
             return None
-        context, others = (wire, provider), {name: value for name, value in body.items() if name != form.member}
-        last = self._last
-        if last is not None and last.context == context and _extends(last, others, items):
+        context, last = (wire, provider), self._last
+        if last is not None and last.context == context and _extends(last, body, items):
             head, keys, digest = last.head, last.keys[:-1], last.digest.copy()
             ends = last.ends[:-1] + _ends(items, form, last.ends[-2])
         else:
@@ -182,7 +181,7 @@ class Histories:
             before = digest.copy() if end == len(items) else digest
             digest.update(json_codec.encode(items[start:end]))
             keys.append(digest.digest())
-        self._last = _Cut(context, form.member, others, [*items], head, ends, keys, before)
+        self._last = _Cut(context, form.member, body, [*items], head, ends, keys, before)
         return self._last
 
     def _head(self, body: dict[str, Any], form: History, wire: Wire, provider: str | None) -> _Head:
@@ -207,9 +206,12 @@ class Histories:
     def _beginning(self, cut: _Cut, body: dict[str, Any]) -> _Beginning:
         """Return all of a request's history, of which new rounds are read. Raises _Indivisible and MalformedBody."""
         (wire, provider), ends, keys = cut.context, cut.ends, cut.keys
-        cached = ((n, self._beginnings.get(keys[n - 1])) for n in range(len(keys), 0, -1))
-        usable = ((n, found) for n, found in cached if found is not None and not (found.is_open and n < len(keys)))
-        known, beginning = next(usable, (0, cut.head.beginning))
+        known, beginning = 0, cut.head.beginning
+        for number in range(len(keys), 0, -1):
+            found = self._beginnings.get(keys[number - 1])
+            if found is not None and not (found.is_open and number < len(keys)):
+                known, beginning = number, found
+                break
         form = spec(wire).history
         assert form is not None
         start = ends[known]
@@ -269,15 +271,12 @@ def _ends(items: list[Any], form: History, start: int) -> list[int]:
     return [*ends, len(items)]
 
 
-def _extends(last: _Cut, others: dict[str, Any], items: list[Any]) -> bool:
+def _extends(last: _Cut, body: dict[str, Any], items: list[Any]) -> bool:
     """Return whether a request has the same objects as the one before, and further messages."""
-    return (
-        len(last.ends) > 1
-        and len(last.items) <= len(items)
-        and [*last.others] == [*others]
-        and all(map(is_, last.others.values(), others.values()))
-        and all(map(is_, last.items, items))
-    )
+    if len(last.ends) == 1 or len(items) < len(last.items) or items[0] is not last.items[0]:
+        return False
+    others = all(value is last.body.get(name) for name, value in body.items() if name != last.member)
+    return others and [*body] == [*last.body] and all(map(is_, last.items, items))
 
 
 def _is_open(messages: list[MessageRecord]) -> bool:
