@@ -177,7 +177,7 @@ def test_a_stream_decoded_without_events_gives_the_same_response(wire: str, reco
         assert not any(shown)
 
 
-@pytest.mark.parametrize("wire", fast_paths.WIRES)
+@pytest.mark.parametrize("wire", fast_paths.JSON_WIRES)
 def test_nearly_all_recordings_of_each_provider_take_the_fast_path(wire: str, recordings: Path) -> None:
     # Few exchanges of these wires are recorded.
     least = {"google.interactions": 1, "ollama.chat": 5}.get(wire, 20)
