@@ -8,7 +8,7 @@ another chunk is parsed, because parsing the same members again changes nothing 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -26,25 +26,20 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _DATA, _END = b"data: ", b"\n\n"
 
 
-class Growing(Protocol):
-    """A call that counts the characters of its arguments."""
-
-    length: int
-
-
 class DeltaTemplate(Struct, eq=False):
     """The bytes of a chunk around its text, and the block that the text continues.
 
-    ``parts``: the fragments of the block. ``call``: the call that they belong to, if they are arguments. ``head``,
-    ``tail``: the bytes before the text and at the end. ``inner``: the bytes between the text and padding, and
-    ``filler``: the bytes that the padding can consist of. ``copies``: the fragments of a second member with the same
-    text, and ``between``: the bytes between the two. ``start``, ``end``: the place of the text, the end negative.
+    ``parts``: the fragments of the block. ``call``: the call that they belong to, if they are arguments; it has a
+    ``length``. ``head``, ``tail``: the bytes before the text and at the end. ``inner``: the bytes between the text and
+    padding, and ``filler``: the bytes that the padding can consist of. ``copies``: the fragments of a second member
+    with the same text, and ``between``: the bytes between the two. ``start``, ``end``: the place of the text, the end
+    negative.
     """
 
     parts: list[str]
     choice: int
     key: int
-    call: Growing | None
+    call: Any
     head: bytes
     tail: bytes
     inner: bytes = b""
@@ -100,8 +95,8 @@ def learned(
     parts: list[str],
     choice: int,
     key: int,
-    call: Growing | None,
-    copies: list[str] | None,
+    call: Any = None,
+    copies: list[str] | None = None,
 ) -> DeltaTemplate | None:
     """Return the template of a parsed chunk that only appended ``text``; None if the text is ambiguous.
 

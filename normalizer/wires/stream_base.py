@@ -10,7 +10,7 @@ from ..events import BlockDelta, Event, StreamError
 from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
-from .delta_template import ATTEMPTS, DeltaTemplate, Growing, learned
+from .delta_template import ATTEMPTS, DeltaTemplate, learned
 from .error_response import error_of
 from .limits import SILENT, Boundary, Limits, is_error
 from .registry import spec
@@ -66,18 +66,9 @@ class StreamBase:
             self.take(None, data, out)
         return None
 
-    def learn(
-        self,
-        payload: bytes,
-        text: str,
-        parts: list[str],
-        choice: int,
-        key: int,
-        call: Growing | None = None,
-        copies: list[str] | None = None,
-    ) -> DeltaTemplate | None:
-        """Return the form of an event that only continued a block. See `delta_template.learned`."""
-        template = learned(payload, text, parts, choice, key, call, copies) if self.attempts else None
+    def learn(self, payload: bytes, text: str, *block: Any) -> DeltaTemplate | None:
+        """Return the form of an event that only continued a block. The arguments are those of `learned`."""
+        template = learned(payload, text, *block) if self.attempts else None
         self.attempts -= template is not None
         return template
 
