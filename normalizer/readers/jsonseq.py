@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from ..errors import EventTooLarge
-from .base import CLOSING, LF, StreamEvent
+from .base import CLOSING, LF, OPENING, StreamEvent
 
 _INSIDE = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 #: A string, or the beginning of one at the end of a chunk.
@@ -69,6 +69,8 @@ class JsonLinesReader:
             return None
         begun = self._line
         objects: list[bytes] = []
+        if not begun and chunk[-2:] == b"}\n" and LF not in (line := chunk[:-1]) and self._add(line, objects):
+            return objects
         if begun:
             if LF not in chunk and CLOSING not in chunk:
                 return None
@@ -102,7 +104,7 @@ class JsonLinesReader:
 
     def _add(self, line: bytes, objects: list[bytes]) -> bool:
         """Add a line that is one object."""
-        if line[:1] != b"{" or line[-1:] != b"}" or len(line) > self._max:
+        if line[0] != OPENING or line[-1] != CLOSING or len(line) > self._max:
             return False
         try:
             _check(line)
