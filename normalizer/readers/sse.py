@@ -27,7 +27,7 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
 #: What ends many streams in place of JSON.
-_SENTINEL = b"[DONE]\n\n"
+_SENTINEL = b"[DONE]"
 #: A comment, or (as a group) the sentinel at the end.
 _WITHOUT_JSON = re.compile(rb":[^\n]*\n\n|data: (\[DONE\])\n\n").match
 _payload = itemgetter(slice(6, None))
@@ -219,14 +219,12 @@ class SseReader:
         if not self._size:  # nothing is pending
             # Slices and `in` take a fraction of the time of `startswith` and `find`.
             head, _, rest = chunk.partition(b"data: ")
-            with_cr = rest[-4:] == b"\r\n\r\n"
-            is_event = (with_cr or rest[-2:] == b"\n\n") and (rest[0] == OPENING or rest == _SENTINEL)
-            if is_event and (head in _HEADS or _is_head(head)):
-                payload = rest[: -4 if with_cr else -2]
-                if LF not in payload and CR not in payload and len(chunk) <= self._max:
-                    self._begun = True
-                    return [payload]
-            if with_cr:
+            payload = rest[:-2] if rest[-2:] == b"\n\n" else rest[:-4] if rest[-4:] == b"\r\n\r\n" else b""
+            is_line = payload and LF not in payload and CR not in payload and (head in _HEADS or _is_head(head))
+            if is_line and (payload[0] == OPENING or payload == _SENTINEL) and len(chunk) <= self._max:
+                self._begun = True
+                return [payload]
+            if chunk[-4:] == b"\r\n\r\n":
                 chunk = chunk.replace(b"\r\n", b"\n")
             if len(chunk) < _MANY and CR not in chunk:
                 payloads = self._run_of_whole(chunk)
