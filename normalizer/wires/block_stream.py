@@ -7,6 +7,7 @@ A wire's Stream says what its events mean. ``fragment`` names the block of an ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -123,6 +124,7 @@ class BlockStream(StreamBase, Generic[B]):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.decode_event = type(self).decode_event  # an attribute of the instance is found faster
+        self._few = _FEW if self.repeats_bytes else math.inf
         self.has_ends = spec(context.wire).blocks_end
         self.blocks: list[B] = []  # in the order of their starts
         self.by_index: dict[Any, B] = {}  # the last block of each index
@@ -227,7 +229,7 @@ class BlockStream(StreamBase, Generic[B]):
         if target is not None:
             if self.emits:
                 out.append(BlockDelta(target.choice, target.key, only or "".join(target.parts[start:])))
-            if start > _FEW and len(payloads) == 1 and self.repeats_bytes:
+            if start > self._few and len(payloads) == 1:
                 return self.learn(payloads[0], only, target.parts, target.choice, target.key)
         return None
 
