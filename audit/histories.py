@@ -244,7 +244,10 @@ class Histories:
         messages, chain, rounds = head.record.messages or [], head.record.chain, beginning.rounds
         if rounds is not None:
             chain = chain + rounds.chain[: beginning.end]
-            messages = SharedMessages(messages, rounds, beginning.end)
+            if any(message.calls for message in messages):
+                messages = messages + rounds.messages[: beginning.end]
+            else:
+                messages = SharedMessages(messages, rounds, beginning.end)
         references = body.get("store") is not False and beginning.references
         return replace(head.record, messages=messages, chain=chain, references=references)
 

@@ -206,7 +206,7 @@ def _request(node: Node) -> _Request:
 
 def _digest(record: ExchangeRecord) -> int:
     """Return the fingerprint of a record as JSON, without its place. Of shared messages, only new ones are read."""
-    if isinstance(messages := record.messages, SharedMessages):
+    if isinstance(messages := record.messages, SharedMessages) and messages.before < len(messages):
         with suppress(UnicodeEncodeError):
             start = encode(["", record.wire, record.model])[:-1] + b",["
             rest = encode(replace(record, place="", messages=[], chain=[])).removeprefix(start + b"],[]")

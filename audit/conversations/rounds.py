@@ -88,7 +88,7 @@ class Rounds:
 
 
 class SharedMessages(list[MessageRecord]):
-    """The messages of a request: ``before`` ones, and then those of ``rounds``."""
+    """The messages of a request: ``before`` ones, which have no calls, and then those of ``rounds``."""
 
     __slots__ = ("before", "rounds")
 

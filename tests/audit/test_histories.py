@@ -14,6 +14,7 @@ from tests.support.wires import WIRES
 from toolparity import Wire
 from toolparity.audit import histories
 from toolparity.audit.conversations import ExchangeRecord, record
+from toolparity.audit.conversations.exchange_index import ExchangeIndex, question_of
 from toolparity.audit.conversations.records import message_records
 from toolparity.audit.histories import Histories
 from toolparity.normalizer.conversation import Message
@@ -68,6 +69,13 @@ def _whole(body: dict[str, Any], wire: Wire) -> ExchangeRecord:
         return record("", wire, None, None)
 
 
+def links_by(made: ExchangeRecord) -> list[object]:
+    """Return what the linker knows of a record, which it does not find out again for messages that are shared."""
+    node = ExchangeIndex().node(made, 1)
+    questions = [question_of(made, end) for end in range(len(made.messages or ()) + 1)]
+    return [node.digest, node.repeated, node.thread.results, node.thread.matched, questions]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_record_and_its_broken_rules_depend_on_the_request_alone(wire: Wire) -> None:
     """Conversations that are interleaved, branch and are edited, with a cache, a tiny one, and without."""
@@ -81,7 +89,9 @@ def test_a_record_and_its_broken_rules_depend_on_the_request_alone(wire: Wire) -
                 whole, refused = _whole(request, wire), check_request(request, wire)
                 for cache in caches:
                     assert cache.violations(request, wire) == refused, (seed, request)
-                    assert replace(cache.record("", wire, request, None), preceded=False) == whole, (seed, request)
+                    made = replace(cache.record("", wire, request, None), preceded=False)
+                    assert made == whole, (seed, request)
+                    assert links_by(made) == links_by(whole), (seed, request)
 
 
 @pytest.mark.parametrize("wire", WIRES)

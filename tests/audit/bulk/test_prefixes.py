@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.audit.conversations.correct_agents import CorrectLog
+from tests.audit.test_histories import links_by
 from toolparity.audit.bulk import prefixes
 from toolparity.audit.bulk.prefixes import Completer, Shortener, ShortRecord
 
@@ -17,7 +18,9 @@ def test_records_are_the_same_after_they_were_shortened(monkeypatch: pytest.Monk
             records = CorrectLog(seed).records
             shorten, complete = Shortener(), Completer()
             short = msgspec.json.decode(msgspec.json.encode([*map(shorten, records)]), type=list[ShortRecord])
-            assert [complete(one) for one in short] == records, (reach, seed)
+            completed = [complete(one) for one in short]
+            assert completed == records, (reach, seed)
+            assert [*map(links_by, completed)] == [*map(links_by, records)], (reach, seed)
 
 
 def test_each_message_of_a_conversation_is_written_once() -> None:
