@@ -268,15 +268,15 @@ class Histories:
 
 
 def _ends(items: list[Any], form: History, start: int) -> list[int]:
-    """Return where rounds end, from a place on: where an assistant message follows another one, and at the end."""
+    """Return where the head and rounds end, from a place on: where an assistant message follows, and at the end."""
     model = form.of_model(items[start:])
-    ends = [n for n, (before, this) in enumerate(pairwise(model), start + 1) if this and not before]
+    ends = [n for n, (before, this) in enumerate(pairwise([start > 0, *model]), start) if this and not before]
     return [*ends, len(items)]
 
 
 def _extends(last: _Cut, body: dict[str, Any], items: list[Any]) -> bool:
     """Return whether a request has the same objects as the one before, and further messages."""
-    if len(last.ends) == 1 or len(items) < len(last.items) or items[0] is not last.items[0]:
+    if not any(last.ends[:-1]) or len(items) < len(last.items) or items[0] is not last.items[0]:
         return False
     others = all(value is last.body.get(name) for name, value in body.items() if name != last.member)
     return others and [*body] == [*last.body] and all(map(is_, last.items, items))
