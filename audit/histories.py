@@ -175,7 +175,7 @@ class Histories:
                 if end == len(items) or not head.beginning.is_open:
                     break
                 ends.remove(end)
-            digest = blake2b(head.seed, digest_size=16)
+            digest = blake2b(head.seed, digest_size=16) if len(ends) > 1 else None
         before = digest
         for start, end in pairwise(ends[len(keys) :]):
             before = digest.copy() if end == len(items) else digest
