@@ -42,6 +42,8 @@ LONG = 150
 ROUNDS = (2, 10, 50, 200)
 #: How many conversations take turns in a log.
 _TOGETHER = 8
+#: How probable a repeated request, an edited history, and a branch are in each round.
+_CHANCE = 0.02
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -62,7 +64,10 @@ class RowTime(Struct):
 
 
 def rows(rounds: int) -> Iterator[dict[str, Any]]:
-    """Yield the exchanges of conversations of agents, some of which take turns; each round calls one tool."""
+    """Yield the exchanges of conversations of agents, some of which take turns; each round calls one tool.
+
+    Some requests are repeated, some histories are edited, and some branch: they go on without the last round.
+    """
     drawn = random.Random(1)
     vocabulary = ["".join(drawn.choices(_LETTERS, k=drawn.randint(2, 9))) for _ in range(4000)]
 
@@ -81,15 +86,22 @@ def rows(rounds: int) -> Iterator[dict[str, Any]]:
             message = {"role": "assistant", "content": words(20), "tool_calls": [call]}
             choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
             body = {"id": f"chatcmpl-{id}", "object": "chat.completion", "model": "m", "choices": [choice]}
-            yield {"wire": "openai.chat", "request": {"model": "m", "messages": history}, "body": json.dumps(body)}
-            history = [*history, message, {"role": "tool", "tool_call_id": id, "content": words(100)}]
+            row = {"wire": "openai.chat", "request": {"model": "m", "messages": history}, "body": json.dumps(body)}
+            yield row
+            if (chance := drawn.random()) < _CHANCE:
+                yield row
+            elif chance < 2 * _CHANCE:
+                history = [history[0], {"role": "user", "content": words(60)}, *history[2:]]
+            if chance < 1 - _CHANCE:
+                history = [*history, message, {"role": "tool", "tool_call_id": id, "content": words(100)}]
 
     while True:
-        yield from chain.from_iterable(zip_longest(*(conversation() for _ in range(_TOGETHER))))
+        together = chain.from_iterable(zip_longest(*(conversation() for _ in range(_TOGETHER))))
+        yield from (row for row in together if row is not None)
 
 
 def write(path: Path, rounds: int, size: int) -> int:
-    """Write a log of about ``size`` bytes. Return the number of its rows: that of whole conversations."""
+    """Write a log of about ``size`` bytes. Return the number of its rows."""
     count = written = 0
     source = rows(rounds)
     with path.open("wb") as file:

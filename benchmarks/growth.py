@@ -311,17 +311,14 @@ def main() -> int:
     ]
     if given.json:
         given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
-    print(f"{'seconds' if given.seconds else 'instructions'} per unit")
+    scale = 1e6 if given.seconds else 1
     table = [
-        [row.entry, *(cost / int(count) for count, cost in row.costs.items()), f"{row.growth:.2f}"] for row in rows
+        [row.entry, *(f"{cost * scale / int(count):,.1f}" for count, cost in row.costs.items()), f"{row.growth:.2f}"]
+        for row in rows
     ]
-    print(
-        tabulate(
-            table,
-            ["", *(f"{count:,}" for count in given.units), "growth"],
-            floatfmt=",.6g" if given.seconds else ",.0f",
-        )
-    )
+    headers = ["microseconds" if given.seconds else "instructions", *(f"{count:,}" for count in given.units), "growth"]
+    align = ["left", *("right" for _ in headers[1:])]
+    print(tabulate(table, headers, colalign=align, disable_numparse=True))
     faster = [row for row in rows if row.growth > TOLERANCE]
     for row in faster:
         print(f"{row.entry}: one more unit costs up to {row.growth:.2f} times as much after each doubling")
