@@ -66,7 +66,7 @@ class RowTime(Struct):
 def rows(rounds: int) -> Iterator[dict[str, Any]]:
     """Yield the exchanges of conversations of agents, some of which take turns; each round calls one tool.
 
-    Some requests are repeated, some histories are edited, and some branch: they go on without the last round.
+    Some requests are repeated, some histories are edited, and some branch: they continue without the last round.
     """
     drawn = random.Random(1)
     vocabulary = ["".join(drawn.choices(_LETTERS, k=drawn.randint(2, 9))) for _ in range(4000)]
