@@ -1,18 +1,20 @@
 """Conversion of protobuf messages to JSON with the field names of the proto file.
 
 The result is that of protobuf's `MessageToDict`, which builds a printer for each message and takes ten times as long.
-Messages with fields whose JSON follows special rules (floats, bytes, maps, extensions) are left to it.
+Messages with fields whose JSON follows special rules (maps, extensions) are left to it, and single floats and bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.json_format import Error as JsonError
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.wrappers_pb2 import BytesValue, DoubleValue, FloatValue
 
 _UNREPRESENTABLE = (JsonError, ValueError, OverflowError, OSError)
 _Convert = Callable[[Any], Any]
@@ -53,7 +55,7 @@ def _conversion(field: Any) -> _Convert | None:
     return lambda values: [convert(value) for value in values]
 
 
-def _of_scalar(field: Any) -> _Convert | None:
+def _of_scalar(field: Any) -> _Convert:
     kind = field.cpp_type
     if kind in (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64):
         return str
@@ -62,7 +64,10 @@ def _of_scalar(field: Any) -> _Convert | None:
         return lambda number: names.get(number, number)
     if kind in (FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_BOOL):
         return _unchanged
-    return _unchanged if field.type == FieldDescriptor.TYPE_STRING else None
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return _unchanged
+    kinds = {FieldDescriptor.TYPE_FLOAT: FloatValue, FieldDescriptor.TYPE_DOUBLE: DoubleValue}
+    return partial(_wrapped, kinds.get(field.type, BytesValue))
 
 
 def _of_message(kind: Any) -> _Convert:
@@ -71,6 +76,16 @@ def _of_message(kind: Any) -> _Convert:
     if kind.full_name == "google.protobuf.Duration":
         return _time
     return _by_printer if kind.full_name.startswith("google.protobuf.") else as_dict
+
+
+def _wrapped(kind: Any, value: Any) -> Any:
+    """Convert a float or bytes. ``kind``: the message of protobuf that has such a value alone."""
+    return _known(kind, value) if value else MessageToDict(kind(value=value))  # 0.0 equals -0.0
+
+
+@lru_cache(256)
+def _known(kind: Any, value: Any) -> Any:
+    return MessageToDict(kind(value=value))  # settings have the same few numbers
 
 
 def _unchanged(value: Any) -> Any:
