@@ -19,7 +19,7 @@ from itertools import pairwise
 from operator import is_
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
@@ -179,7 +179,7 @@ class Histories:
         before = digest
         for start, end in pairwise(ends[len(keys) :]):
             before = digest.copy() if end == len(items) else digest
-            digest.update(json_codec.encode(items[start:end]))
+            digest.update(_encoded(items[start:end]))
             keys.append(digest.digest())
         self._last = _Cut(context, form.member, body, [*items], head, ends, keys, before)
         return self._last
@@ -292,7 +292,15 @@ def _size(messages: list[MessageRecord]) -> int:
 
 
 def _digest(value: Any) -> bytes:
-    return blake2b(json_codec.encode(value), digest_size=16).digest()
+    return blake2b(_encoded(value), digest_size=16).digest()
+
+
+def _encoded(value: Any) -> bytes:
+    """Return bytes that no other value has. In JSON, NaN would be null."""
+    try:
+        return msgpack.encode(value)
+    except (OverflowError, UnicodeEncodeError):  # an integer of more than 64 bits, or a surrogate
+        return json_codec.encode(value) + repr(value).encode()
 
 
 def _is_preceded(made: ExchangeRecord, body: Any, wire: Wire) -> bool:

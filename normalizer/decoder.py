@@ -130,7 +130,7 @@ class StreamDecoder:
             payloads = reader.run(data)
             if payloads:
                 template = self._stream.run(payloads, out)
-                self._template = template and template.framed(data, payloads[0])
+                self._template = template.framed(data, payloads[0]) if template and len(payloads) == 1 else None
             elif payloads is None:
                 self._process(reader.feed(data), reader, out)
         return out if self._emits else []

@@ -306,8 +306,9 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
 
 def _judge_empty(judged: Judged, link: Link, calls: list[_Call]) -> None:
     """Report a round of several calls whose results are all empty, unless the log omits the texts of messages, too."""
-    written = any(message.size for message in link.child.record.messages or () if message.role == "user")
-    if written and len(calls) > 1 and all(call.results and all(map(is_empty, call.results)) for call in calls):
+    if len(calls) < 2 or not all(call.results and all(map(is_empty, call.results)) for call in calls):
+        return
+    if any(message.size for message in link.child.record.messages or () if message.role == "user"):
         message = f"the results of all {len(calls)} calls are empty"
         first = calls[0]
         judged.accuse(None, finding("results-empty", message, link, call=first.made, evidence=first.results[0].call_id))

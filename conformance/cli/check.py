@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from toolparity.cassettes.cli import exits, options, scenario_option
 from toolparity.cassettes.cli.console import ProgressBar
@@ -203,10 +204,16 @@ def command(
         _check_baseline_files(names, baselines, known_gateway=known_gateway)
     needed = agent.needs if agent else ()
     expected = suite.expected_failures(baselines, none=no_baseline, new=update_baseline, needs=needed)
-    how = {"unreleased": unreleased, "twice": not once, "exhaustive": exhaustive, "jobs": jobs or 0}
+    left_out = _left_out(case_filter, settings) if agent is None else agent.left_out(case_filter.scenarios)
+    how = {
+        "left_out": left_out,
+        "unreleased": unreleased,
+        "twice": not once,
+        "exhaustive": exhaustive,
+        "jobs": jobs or 0,
+    }
     run = _run(settings, names, case_filter, expected=expected, **how)
     if update_baseline:
-        left_out = case_filter.left_out() if agent is None else agent.left_out(case_filter.scenarios)
         _update(run, names, baselines, needed, left_out)
     report = Report(run, *others)
     if update_baseline:
@@ -220,6 +227,15 @@ def command(
     if code == exits.NOTHING_RAN:
         click.echo("nothing ran: the subjects support none of these cases", err=True)
     ctx.exit(code)
+
+
+def _left_out(case_filter: CaseFilter, settings: Settings | None) -> list[Case]:
+    """Return the cases that were not selected. A gateway has one policy, and the surfaces of its upstreams."""
+    if settings is None:
+        return case_filter.left_out()
+    chosen, upstreams = replace(case_filter, policies=()), settings.upstreams
+    others = (case for case in CaseFilter().cases() if upstreams and case.surface not in upstreams)
+    return [*chosen.left_out(), *others]
 
 
 def _run(settings: Settings | None, names: Sequence[str], case_filter: CaseFilter, **run_options: Any) -> results.Run:

@@ -145,7 +145,8 @@ def _run(
     if not settings.agent:
         return run_gateway(gateway, upstream, case_filter, jobs=jobs, **run_options)
     agent = coding_agent(settings.agent)
-    return run_agent(gateway, upstream, agent, case_filter.scenarios, expected=run_options["expected"])
+    known = {name: run_options[name] for name in ("expected", "left_out")}
+    return run_agent(gateway, upstream, agent, case_filter.scenarios, **known)
 
 
 def _run_known(

@@ -41,6 +41,7 @@ def run(
     case_filter: CaseFilter,
     *,
     expected: Callable[[str], Sequence[baseline.BaselineEntry]],
+    left_out: Collection[Case] = (),
     unreleased: bool = False,
     twice: bool = True,
     exhaustive: bool = False,
@@ -49,12 +50,13 @@ def run(
 ) -> results.Run:
     """Run the named subjects on the selected cases, one subject after the other.
 
-    ``expected`` maps the name with which a subject was selected to its expected failures. ``unreleased``: also fail for
-    checks that the last release does not require yet. ``exhaustive``: check every pair of wires and every split in each
-    case. ``jobs``: the number of worker processes; 0 means one per core.
+    ``expected`` maps the name with which a subject was selected to its expected failures. ``left_out``: the cases that
+    were not selected, which entries of a baseline may be about. ``unreleased``: also fail for checks that the last
+    release does not require yet. ``exhaustive``: check every pair of wires and every split in each case. ``jobs``: the
+    number of worker processes; 0 means one per core.
     Raises UnknownSubject, and ToolparityError if a worker dies.
     """
-    collected = Collected(expected, case_filter.left_out(), unreleased=unreleased)
+    collected = Collected(expected, left_out, unreleased=unreleased)
     with ExitStack() as opened:  # subjects are closed also if the run ends with an exception
         subjects = [_open(name, opened) for name in names]
         for name, one_subject in zip(names, subjects, strict=True):

@@ -138,7 +138,7 @@ messages_present = _common_rule(
 call_answered = _common_rule(common_rules.call_answered, _rounds, _MEANING, whole=True)
 result_asked_for = _common_rule(common_rules.result_asked_for, _rounds, "HIST-07", whole=True)
 answered_once = _common_rule(common_rules.answered_once, _rounds, _MEANING, whole=True)
-id_unique = _common_rule(common_rules.id_unique, _ids_of_turns, "XAI-01")
+id_unique = _common_rule(common_rules.id_unique, _ids_of_turns, "XAI-01", whole=True)
 name_format = _common_rule(common_rules.name_format, _names, "REST documentation", pattern="[a-zA-Z0-9_-]{1,64}")
 name_free = _common_rule(common_rules.name_free, _names, "XAI-08", reserved=REFUSED)
 tool_unique = _common_rule(common_rules.tool_unique, _names, "NAME-08")

@@ -129,3 +129,8 @@ def test_the_spaces_after_a_fragment_may_differ_and_nothing_else(last: str) -> N
     found, together = (read(given, "anthropic.messages") for given in (pieces, [b"".join(pieces)]))
     assert found == together
     assert found[0].findings == together[0].findings
+
+
+def test_equal_events_in_one_piece_are_all_read() -> None:
+    for size in (1, 2, 3):
+        assert read([text('"="') * size] * 6)[0].text == "=" * size * 6
