@@ -34,6 +34,8 @@ class Rounds:
         self._again: list[tuple[int, str]] = []  # the ids in further messages
         self._questions: list[int] = []  # the messages of the user
         self._hashed: tuple[bytes, int, Any] = (b"", 0, None)  # the last hash: of these bytes, and so many messages
+        self._earlier = self._hashed  # that without the messages which were added last
+        self._added = 0  # where these begin
         self.extend(messages, chain)
 
     def extend(self, messages: list[MessageRecord], chain: Iterable[int]) -> None:
@@ -48,14 +50,28 @@ class Rounds:
                     self._matched = number
             elif message.role == "user":
                 self._questions.append(number)
+        self._added = len(self.messages)
         self.messages += messages
         self.chain += chain
 
     def continued(self, end: int, messages: list[MessageRecord], chain: Iterable[int]) -> Rounds:
         """Add messages after the first ``end`` ones, or to a copy if others follow these. Return where they are."""
-        rounds = self if end == len(self.messages) else Rounds(self.messages[:end], self.chain[:end])
+        rounds = self if end == len(self.messages) else self._branch(end)
         rounds.extend(messages, chain)
         return rounds
+
+    def _branch(self, end: int) -> Rounds:
+        """Return a copy of the first ``end`` messages."""
+        made = Rounds([])
+        made.messages, made.chain = self.messages[:end], self.chain[:end]
+        made._results = self._results if self.has_results(end) else None
+        made._matched = self._matched if self.has_matched(end) else None
+        made._first = {id: number for id, number in self._first.items() if number < end}
+        made._again = [each for each in self._again if each[0] < end]
+        made._questions = self._questions[: bisect_left(self._questions, end)]
+        if self._earlier[1] <= end:
+            made._hashed = made._earlier = self._earlier
+        return made
 
     def has_results(self, end: int) -> bool:
         """Return whether a message has results."""
@@ -77,13 +93,18 @@ class Rounds:
 
     def hashed(self, before: bytes, end: int) -> Any:
         """Return the hash of bytes and of the messages as JSON after them. Raises UnicodeEncodeError."""
-        known, done, state = self._hashed
+        state: Any
+        known, done, state = self._hashed if self._hashed[1] <= end else self._earlier
         if known != before or done > end:
             done, state = 0, blake2b(before, digest_size=8)
-        if done < end:
-            state = state.copy()
-            state.update(b"," * bool(done) + encode(self.messages[done:end])[1:-1])
-            self._hashed = before, end, state
+        for stop in (self._added, end):
+            if done < stop <= end:
+                state = state.copy()
+                state.update(b"," * bool(done) + encode(self.messages[done:stop])[1:-1])
+                done = stop
+            if stop == self._added and done == stop:
+                self._earlier = before, done, state
+        self._hashed = before, done, state
         return state.copy()
 
 
