@@ -43,7 +43,7 @@ def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
 
 def _with_tools(items: list[Any]) -> list[dict[str, Any]]:
     """Return the items with tools that a tool search or the caller added during the conversation, which can be long."""
-    with suppress(TypeError):  # an item is a number or null
+    with suppress(TypeError):  # an item is a number or JSON null
         items = [*compress(items, map(contains, items, repeat("tools")))]  # four times as fast as a loop
     return [item for item in items if isinstance(item, dict) and "tools" in item]
 
