@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason
+from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
@@ -32,14 +32,14 @@ def decode(data: bytes, context: Context) -> Response:
     complete = body.status not in UNFINISHED
     if not complete:
         context.find("response-unfinished", f"the response's status is {body.status!r}")
-    return build_response(context, body, body.output or [], complete)
+    return build_response(context, body, body.output or [], usage(body.usage), complete)
 
 
-def build_response(context: Context, body: Body, items: list[Any], complete: bool) -> Response:
+def build_response(context: Context, body: Body, items: list[Any], figures: Usage | None, complete: bool) -> Response:
     """Return the canonical response for a body and its output items.
 
-    ``items``: replaces the body's output, because a stream may have more of it. ``complete``: whether the response has
-    ended.
+    ``items``: replaces the body's output, because a stream may have more of it. ``figures``: the usage. ``complete``:
+    whether the response has ended.
     """
     error = error_of(body.error, context.status) if body.error else None
     reason, raw = _stop(body, error is not None)
@@ -62,9 +62,7 @@ def build_response(context: Context, body: Body, items: list[Any], complete: boo
             stop = Stop("unknown", raw)  # the response was cut off; it did not stop for its calls
     if error is not None:
         context.find("error-response", f"{error.type}: {error.message}"[:500])
-    return context.response(
-        body.id, body.model, [Choice(0, blocks, stop)], usage(body.usage), error, complete, carry_body(body)
-    )
+    return context.response(body.id, body.model, [Choice(0, blocks, stop)], figures, error, complete, carry_body(body))
 
 
 def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:

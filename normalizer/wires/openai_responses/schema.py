@@ -385,6 +385,12 @@ class RegularEvent(DeltaEvent):
     response: Raw = ABSENT
 
 
+class TerminalEvent(DeltaEvent, kw_only=True):
+    """The members of an event that ends a response, in its regular form."""
+
+    response: Body
+
+
 class Event(RegularEvent):
     """One stream event of any type, with all members that the SDK declares or that servers add."""
 

@@ -270,20 +270,22 @@ class Stream(BlockStream[BlockState]):
         for key in state.keys.values():
             out.append(BlockStop(0, key, sealed))
 
-    def _end(self, event: s.RegularEvent, out: list[CanonicalEvent]) -> None:
+    def _end(self, event: s.TerminalEvent | s.Event, out: list[CanonicalEvent]) -> None:
         if self._terminal is not None:
             has_call = any(self._block_type(state.item) == "tool_call" for state in self._items.all.values())
             self.report_repeated("terminal event", has_call)
         status = TERMINAL[event.type or ""]
-        raw = bytes(event.response)
-        if not raw:
+        if isinstance(event, s.TerminalEvent):
+            body = event.response
+        elif memoryview(event.response):
+            body = _body_reader.read(bytes(event.response), self._notes)
+            if self._notes:
+                self._context.report_notes(self._notes)
+        else:
             if self._terminal is None:
                 self._terminal = self._read_first_body()
                 self._terminal.status = status
             return
-        body = _body_reader.read(raw, self._notes)
-        if self._notes:
-            self._context.report_notes(self._notes)
         if event.type == "response.done" and body.status in UNFINISHED:
             return  # it ends the stream, but not the response
         body.status = body.status or status
@@ -331,7 +333,7 @@ class Stream(BlockStream[BlockState]):
         items = mark_incomplete(items, self._items.has_misplaced, self._items.has_unplaced, context.find)
         if self.extra:
             body.extra_ = {**(body.extra_ or {}), **self.extra}
-        return build_response(context, body, items, complete)
+        return build_response(context, body, items, self.usage, complete)
 
     def _read_first_body(self) -> s.Body:
         if self._first_body:

@@ -146,5 +146,7 @@ KNOWN = DELTAS.keys() | DONES.keys() | TERMINAL.keys() | BEGINNING | PROGRESS | 
 PIECES: dict[str, type[s.DeltaEvent]] = {kind: tagged(s.DeltaEvent, kind) for kind in DELTAS}
 #: Decodes regular events. An event with other members does not fit, and the stream then parses it as an `Event`.
 decode_event = event_decoder(
-    *PIECES.values(), *(tagged(s.RegularEvent, kind) for kind in sorted(KNOWN - DELTAS.keys()))
+    *PIECES.values(),
+    *(tagged(s.TerminalEvent, kind) for kind in sorted(TERMINAL)),
+    *(tagged(s.RegularEvent, kind) for kind in sorted(KNOWN - DELTAS.keys() - TERMINAL.keys())),
 )

@@ -76,7 +76,7 @@ class ItemState(Struct, eq=False):
 
 def argument_text(item: Any) -> str:
     """Return the argument text of a call; empty for any other item."""
-    return "".join(spelled(item, part) for part in ARGUMENT_MEMBERS.get(type(item), ()))
+    return "".join([spelled(item, part) for part in ARGUMENT_MEMBERS.get(type(item), ())])
 
 
 def is_same(first: Any, second: Any) -> bool:
