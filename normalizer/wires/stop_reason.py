@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..model import Choice, Stop, StopReason
 from .call_builder import CallBuilder
 from .registry import spec
-from .stop_words import is_listed
+from .stop_words import REASONS, is_listed
 
 #: Reasons that mean a natural end or nothing at all. `effective_stop` then decides by the blocks of the response.
 _YIELDS = frozenset(("end_turn", "unknown"))
@@ -17,12 +17,16 @@ _YIELDS = frozenset(("end_turn", "unknown"))
 CUTS = frozenset(("max_tokens", "context_window"))
 
 
-#: Reasons about which there is nothing to report for a choice that only has text.
-_PLAIN_ENDS = frozenset(("end_turn", "max_tokens"))
-
-
 #: The words for a time limit, which cuts a response like a token limit does.
 _TIME_LIMITS = frozenset(("time_limit", "timeout"))
+
+
+#: The stops of a choice that only has text about which there is nothing to report, by their words.
+_PLAIN_ENDS: dict[str | None, Stop] = {
+    word: Stop(reason, word)
+    for word, reason in REASONS.items()
+    if reason in ("end_turn", "max_tokens") and word.lower() not in _TIME_LIMITS
+}
 
 
 _REFUSALS = frozenset(("refusal", "content_filter"))
@@ -45,11 +49,11 @@ def effective_stop(
     calls = len(builder.seen)
     if reason == "tool_calls" and calls:
         return Stop("tool_calls", raw)
-    if reason == "max_tokens" and raw and raw.lower() in _TIME_LIMITS:
-        builder.context.find("time-limit", "", builder.choice)
-    if reason in _PLAIN_ENDS and raw and is_listed(raw) and not (calls or approvals or refusals):
-        return Stop(reason, raw)
+    if not (calls or approvals or refusals) and (plain := _PLAIN_ENDS.get(raw)) is not None and plain.reason == reason:
+        return plain
     context, choice = builder.context, builder.choice
+    if reason == "max_tokens" and raw and raw.lower() in _TIME_LIMITS:
+        context.find("time-limit", "", choice)
     if approvals:
         context.find("needs-approval", "", choice)
     if reason == "tool_calls":

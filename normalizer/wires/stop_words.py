@@ -264,7 +264,10 @@ PARTS: dict[str, StopReason] = {
     "truncated": "max_tokens",
 }
 
-_REASONS: dict[str, StopReason] = {word: row.reason for word, row in WORDS.items()}
+#: The reason of a word, as listed and in capitals.
+REASONS: dict[str, StopReason] = {
+    word: row.reason for listed, row in WORDS.items() for word in (listed, listed.upper())
+}
 # Patterns as text: they are compiled when a word needs them, and not by `import toolparity`.
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
 _PREFIX = r"(?:(?:finish|stop)_?)?reason_"
@@ -278,12 +281,12 @@ def fold(word: str) -> str:
 
 def reason_of(raw: str) -> StopReason:
     """Return the meaning of a provider's word, or "unknown" if neither the word nor any of its parts is listed."""
-    return _REASONS.get(raw) or _REASONS.get(raw.lower()) or _folded(raw)
+    return REASONS.get(raw) or REASONS.get(raw.lower()) or _folded(raw)
 
 
 def is_listed(raw: str) -> bool:
     """Report whether `WORDS` lists a word, in any spelling."""
-    return raw in WORDS or raw.lower() in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
+    return raw in REASONS or raw.lower() in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
 
 
 def _folded(raw: str) -> StopReason:
@@ -292,7 +295,7 @@ def _folded(raw: str) -> StopReason:
 
 def _part(raw: str) -> StopReason:
     word = fold(raw)
-    return _REASONS.get(word) or _most_severe(PARTS[part] for part in word.split("_") if part in PARTS)
+    return REASONS.get(word) or _most_severe(PARTS[part] for part in word.split("_") if part in PARTS)
 
 
 def _most_severe(reasons: Iterable[StopReason]) -> StopReason:
