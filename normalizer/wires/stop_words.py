@@ -264,9 +264,9 @@ PARTS: dict[str, StopReason] = {
     "truncated": "max_tokens",
 }
 
-#: The reason of a word, as listed and in capitals.
+#: The reason of a word, as listed, in capitals, and as xAI spells it.
 REASONS: dict[str, StopReason] = {
-    word: row.reason for listed, row in WORDS.items() for word in (listed, listed.upper())
+    word: row.reason for listed, row in WORDS.items() for word in (listed, listed.upper(), f"REASON_{listed.upper()}")
 }
 # Patterns as text: they are compiled when a word needs them, and not by `import toolparity`.
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"

@@ -41,7 +41,10 @@ def fields_except(message: Any, *represented: str) -> dict[str, Any]:
                 convert = _conversions[field]
             except KeyError:
                 convert = _conversions[field] = _conversion(field)
-            fields[name] = _by_printer(message)[name] if convert is None else convert(value)
+            if convert is _unchanged:  # as most are: a call takes longer than the rest of the turn
+                fields[name] = value
+            else:
+                fields[name] = _by_printer(message)[name] if convert is None else convert(value)
     return fields
 
 
@@ -93,11 +96,15 @@ def _unchanged(value: Any) -> Any:
 
 
 def _timestamp(value: Any) -> Any:
-    if not value.nanos:
+    nanos = value.nanos
+    if 0 <= nanos < 10**9:
         try:
-            return datetime.fromtimestamp(value.seconds, UTC).isoformat()[:19] + "Z"
+            text = datetime.fromtimestamp(value.seconds, UTC).isoformat()[:19]
         except _UNREPRESENTABLE:
             pass  # before the year 1 or after 9999
+        else:
+            digits = 0 if not nanos else 3 if nanos % 10**6 == 0 else 6 if nanos % 1000 == 0 else 9
+            return f"{text}.{nanos:09}"[: 20 + digits] + "Z" if digits else text + "Z"
     return _time(value)
 
 
