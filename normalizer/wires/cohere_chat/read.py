@@ -74,7 +74,7 @@ class _History(HistoryReader):
         if role == "assistant":
             self.messages.append(self._assistant(message))
         elif role == "tool" and isinstance(content, (str, list)):
-            id = message.get("tool_call_id")
+            id = message.get("tool_call_id") or None  # an empty id is none
             self._add_result(read_result(message, self._answered(lambda wire_id, call: wire_id == id)))
         elif role in ("user", "system") and isinstance(content, (str, list)):
             extra = members_except(message, "role", "content")

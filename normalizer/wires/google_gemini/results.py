@@ -29,10 +29,10 @@ _WHOLE = "whole"
 def read_result(part: dict[str, Any], waiting: list[ToolCall]) -> ToolResult:
     """Convert a part with a `functionResponse`, and remove its call from the ``waiting`` ones.
 
-    A response without an id belongs to the first waiting call with its name (GEM-03).
+    A response without an id, or with an empty one, belongs to the first waiting call with its name (GEM-03).
     """
     response = part["functionResponse"]
-    id, name = response.get("id"), response.get("name")
+    id, name = response.get("id") or None, response.get("name")
     call = _take_call(waiting, id, name)
     parts, is_error, holder = _read_response(response.get("response"))
     parts += [_read_media(item) for item in listed(response.get("parts"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -371,6 +372,19 @@ def test_results_without_ids_belong_to_the_calls_of_their_name_in_order() -> Non
         {"messages": [BOTH, ollama_result(tool_name="g"), ollama_result(tool_name="f")]}, "ollama.chat"
     )
     assert [message["tool_name"] for message in body["messages"][1:]] == ["f", "g"]
+
+
+def test_results_with_empty_ids_belong_to_the_calls_with_empty_ids_in_order() -> None:
+    calls: dict[str, list[str]] = {wire: [] for wire in FULL}
+    results: dict[str, list[str]] = {wire: [] for wire in FULL}
+    for wire, body in FULL.items():
+        for message in read_request(re.sub(r'"(call|toolu|tooluse|w)_[12]"', '""', json.dumps(body)), wire).messages:
+            if isinstance(message, Assistant):
+                calls[wire] += [call.id for call in message.response.calls]
+            elif isinstance(message, ToolResults):
+                results[wire] += [result.call_id for result in message.results]
+    assert results == calls
+    assert all(calls.values())
 
 
 @pytest.mark.parametrize(
