@@ -13,6 +13,8 @@ from .schema import UNFIT, Note, Reader, S
 
 #: Maximum number of findings of one code. If there are more, the last one counts the rest.
 MANY = 100
+#: The findings for a call with arguments that another one may lack.
+_SURPLUS = frozenset(("arguments-glued", "nameless-call"))
 
 
 class Declared(Struct, frozen=True):
@@ -100,10 +102,15 @@ class Context(Struct, gc=False):
         """Return the response with the findings of this decoding."""
         if extra is None:
             extra = {}
-        if self.counts is not None and "id-duplicate" in self.counts:
-            from .empty_copies import drop_empty_copies  # imported only when needed
+        if self.counts is not None:
+            if "id-duplicate" in self.counts:
+                from .empty_copies import drop_empty_copies  # imported only when needed
 
-            drop_empty_copies(choices, self.findings, self.find)
+                drop_empty_copies(choices, self.findings, self.find)
+            if not _SURPLUS.isdisjoint(self.counts):
+                from .misplaced_arguments import mark_beside_surplus
+
+                mark_beside_surplus(self, choices)
         response = Response(self.wire, self.provider, id, model, choices, usage, error, complete, extra)
         return response.with_findings(self.findings) if self.findings else response
 

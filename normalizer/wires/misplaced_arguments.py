@@ -9,20 +9,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Set
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from .. import json_codec
-from ..model import Block, ServerToolCall, Text, ToolCall
+from ..model import Block, Choice, ServerToolCall, Text, ToolCall
 from .calls import BY_NAME, NO_ARGUMENTS
-from .decode_context import Context
 
 _EMPTY: frozenset[int] = frozenset()
 
 
+class _Declared(Protocol):
+    @property
+    def schemas(self) -> dict[str, Any]: ...
+
+
+class _Context(Protocol):
+    """The part of a `decode_context.Context` that is used here, because that module imports this one."""
+
+    @property
+    def declared(self) -> _Declared: ...
+
+    def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None: ...
+
+
 def mark_misplaced(
-    context: Context,
+    context: _Context,
     choice: int,
     blocks: list[Block],
     strays: Set[int] = _EMPTY,
@@ -54,7 +67,7 @@ def mark_misplaced(
         _mark(context, choice, blocks, index)
 
 
-def _mark(context: Context, choice: int, blocks: list[Block], index: int) -> None:
+def _mark(context: _Context, choice: int, blocks: list[Block], index: int) -> None:
     block = blocks[index]
     if type(block) is ToolCall and block.status == "complete":
         message = f"{block.name} ({block.id}): arguments were sent for the wrong call"
@@ -62,16 +75,22 @@ def _mark(context: Context, choice: int, blocks: list[Block], index: int) -> Non
         blocks[index] = replace(block, status="truncated", arguments=None)
 
 
-def mark_beside_nameless(context: Context, choice: int, blocks: list[Block]) -> None:
-    """Mark calls of a stream without any argument text, if a call without a name has arguments, in the same way."""
-    if not any(type(block) is ToolCall and not block.name and _has_surplus(block, False) for block in blocks):
-        return
-    for index, block in enumerate(blocks):
-        if type(block) is ToolCall and not block.arguments_text and _may_lack_arguments(context, block):
-            _mark(context, choice, blocks, index)
+def mark_beside_surplus(context: _Context, choices: list[Choice]) -> None:
+    """Mark calls without arguments in the same way if another call of the choice has the arguments of two.
+
+    If a call without a name has arguments, only calls without any argument text are marked.
+    """
+    for choice in choices:
+        blocks = choice.blocks
+        names = {block.name for block in blocks if type(block) is ToolCall and _has_surplus(block, False)}
+        for index, block in enumerate(blocks if names else ()):
+            if type(block) is not ToolCall or (names == {""} and block.arguments_text):
+                continue
+            if _may_lack_arguments(context, block):
+                _mark(context, choice.index, blocks, index)
 
 
-def _may_lack_arguments(context: Context, call: ToolCall) -> bool:
+def _may_lack_arguments(context: _Context, call: ToolCall) -> bool:
     """Report whether a complete call has no arguments although its tool may take some."""
     if call.arguments or call.status != "complete" or call.kind not in BY_NAME:
         return False
@@ -85,7 +104,7 @@ def _may_lack_arguments(context: Context, call: ToolCall) -> bool:
 _MORE = ("$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties", "required")
 
 
-def schema_of(context: Context, name: str) -> dict[str, Any] | None:
+def schema_of(context: _Context, name: str) -> dict[str, Any] | None:
     """Return the schema that the request declares for a tool, or None if there is none or it is not an object."""
     schema = context.declared.schemas.get(name)
     if isinstance(schema, str):
@@ -96,7 +115,7 @@ def schema_of(context: Context, name: str) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
-def requires_arguments(context: Context, name: str | None) -> bool:
+def requires_arguments(context: _Context, name: str | None) -> bool:
     """Report whether the request declares a tool with this name that requires at least one member."""
     return bool((schema_of(context, name or "") or {}).get("required"))
 
@@ -122,7 +141,7 @@ def _is_unfinished(block: Block, bare: bool) -> bool:
     return type(block) is ServerToolCall and not block.arguments_text.strip()
 
 
-def _in_text(context: Context, choice: int, blocks: list[Block], without_arguments: set[int]) -> set[int]:
+def _in_text(context: _Context, choice: int, blocks: list[Block], without_arguments: set[int]) -> set[int]:
     """Return the calls whose arguments are in the text: a JSON object with all members that the tool requires.
 
     If the request does not show that, the text may be a message to the user. The call then only gets the finding

@@ -18,7 +18,6 @@ from ...model import Choice
 from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
-from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
 from .blocks import arguments_text, build_choice, build_choice_v1, usage
@@ -296,7 +295,6 @@ class Stream(BlockStream[PartState]):
             self.extra = {**self.extra, **s.carry_body(body)}
         else:
             choice = build_choice(builder, self._finished(calls), self.stop, unfinished)
-        mark_beside_nameless(self._context, 0, choice.blocks)
         return choice
 
     def _finished(self, calls: list[PartState]) -> s.Message:

@@ -18,7 +18,6 @@ from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
 from ..limits import Limits
-from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
 from .blocks import text_of, usage
@@ -229,7 +228,5 @@ class Stream(BlockStream[PartState]):
             for state in states
             if state.parts or complete or state.candidate.finish_reason is not None
         ]
-        for choice in choices:
-            mark_beside_nameless(self._context, choice.index, choice.blocks)
         choices = blocked(self._context, self._feedback, choices)
         return self._response(self.id, self.model, choices, usage(self._figures), complete, self.extra)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.decoding import codes, decoded, feed, ran, respond
+from tests.support.emit import emit_body, emit_stream, scripted_call
 from tests.support.events import (
     CREATED,
     added,
@@ -26,10 +27,10 @@ from tests.support.events import (
     text_delta,
     tool_start,
 )
-from toolparity import Reasoning, Response, Text, ToolCall, select
+from toolparity import Reasoning, Response, Text, ToolCall, Wire, normalize, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 
-WIRE = "anthropic.messages"
+WIRE: Wire = "anthropic.messages"
 A, B = tool_start(0, "a", "f"), tool_start(1, "b", "g")
 X = '{"x":1}'
 SERVER = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
@@ -69,6 +70,15 @@ STOPPED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
         [("{}", "truncated"), ('{"x"{"y":1}:2}', "invalid")],
     ),
 }
+
+
+def test_a_call_without_arguments_does_not_run_beside_one_with_the_arguments_of_two() -> None:
+    calls = [scripted_call(X + '{"y":2}'), scripted_call("", "call_b", "other")]
+    texts: tuple[Wire, ...] = ("openai.chat", "openai.responses", "cohere.chat", "xai.grpc")
+    objects: tuple[Wire, ...] = (WIRE, "google.interactions", "bedrock.converse")  # texts only in streams
+    answers = {(wire, "body"): normalize(emit_body(wire, calls), wire) for wire in texts}
+    answers |= {(wire, "stream"): feed(wire, emit_stream(wire, calls))[0] for wire in (*texts, *objects)}
+    assert {key: ran(answer) for key, answer in answers.items()} == {key: [] for key in answers}
 
 
 @pytest.mark.parametrize("case", STOPPED)
