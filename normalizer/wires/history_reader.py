@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..conversation import Message, Part, ToolResult, ToolResults, User
+from ..conversation import Assistant, Message, Part, ToolResult, ToolResults, User
 from ..model import Block, Choice, Response, ToolCall
 from .decode_context import Context
+
+
+class OpenCalls:
+    """The client calls of the last assistant message that have no result so far, by their ids on the wire.
+
+    An id is a text or, against all documentation, a number. An empty one is none.
+    """
+
+    __slots__ = ("_by_id", "_number")
+
+    def __init__(self) -> None:
+        self._by_id: dict[Any, dict[int, ToolCall]] = {}  # by their place
+        self._number = 0
+
+    def __bool__(self) -> bool:
+        return any(self._by_id.values())
+
+    def clear(self) -> None:
+        """Close all calls."""
+        self._by_id.clear()
+
+    def add(self, calls: Iterable[tuple[Any, ToolCall]]) -> None:
+        """Add calls, each with its id on the wire."""
+        for id, call in calls:
+            self._by_id.setdefault(given(id), {})[self._number] = call
+            self._number += 1
+
+    def take(
+        self, id: Any, name: str | None = None, *, kind: str | None = None, any_id: bool = False
+    ) -> ToolCall | None:
+        """Return the call that a result answers, and close it; None if there is none.
+
+        ``id``: that of the result. It answers the first call with this id, or the first call without an id if it has
+        none; with ``any_id``, then the first call of all. ``name``: the name of the call, if the result has no id.
+        ``kind``: the kind of the call.
+        """
+        id = given(id)
+        own, name = self._by_id.get(id, _NO_CALLS), name if id is None else None
+        for calls in (own, *self._by_id.values()) if any_id and id is None else (own,):
+            for number, call in calls.items():
+                if (name is None or call.name == name) and (kind is None or call.kind == kind):
+                    del calls[number]
+                    return call
+        return None
+
+
+_NO_CALLS: dict[int, ToolCall] = {}
+
+
+def given(id: Any) -> Any:
+    """Return an id, or None if it is empty or neither a text nor a number."""
+    return id if (isinstance(id, str) and id) or type(id) in (int, float) else None
 
 
 class HistoryReader:
@@ -23,7 +75,7 @@ class HistoryReader:
         self._provider = provider
         self._respelled = respelled
         self._before = before
-        self._open: list[tuple[str | None, ToolCall]] = []  # with their ids on the wire
+        self._open = OpenCalls()
 
     def _context(self) -> Context:
         """Return the context for decoding an assistant message."""
@@ -33,21 +85,22 @@ class HistoryReader:
         """Return the response of an assistant message."""
         return Response(self._wire, self._provider, None, None, choices).with_findings(context.findings)
 
-    def _open_calls(self, blocks: list[Block], wire_ids: set[str]) -> None:
-        """Let the next results answer the calls of these blocks.
+    def _open_calls(self, blocks: Sequence[Block], wire_ids: list[Any]) -> list[tuple[Any, ToolCall]]:
+        """Let the next results answer the calls of these blocks, and return each with its id on the wire.
 
         ``wire_ids``: the ids on the wire; a repeated or missing id differs from the id of the canonical call.
         """
+        if not (self.messages and type(self.messages[-1]) is Assistant):
+            self._open.clear()
         calls = [block for block in blocks if type(block) is ToolCall]
-        self._open = [(call.id if call.id in wire_ids else call.extra.get("id"), call) for call in calls]
-
-    def _answered(self, is_answered: Callable[[str | None, ToolCall], bool]) -> ToolCall | None:
-        """Return the first open call for which the function is true, and close it; None if there is none."""
-        for index, (wire_id, call) in enumerate(self._open):
-            if is_answered(wire_id, call):
-                del self._open[index]
-                return call
-        return None
+        if not calls:
+            return []
+        if len(calls) == len(wire_ids):
+            opened = list(zip(map(given, wire_ids), calls, strict=True))
+        else:  # some of them are repeated, or are not calls
+            opened = [(call.id if call.id in wire_ids else given(call.extra.get("id")), call) for call in calls]
+        self._open.add(opened)
+        return opened
 
     def _add_result(self, result: ToolResult) -> None:
         """Add a result. Adjacent results become one message."""
@@ -62,17 +115,14 @@ class HistoryReader:
         blocks: list[Any],
         extra: dict[str, Any],
         is_result: Callable[[Any], bool],
-        read_result: Callable[[Any, dict[str, list[ToolCall]]], ToolResult],
+        read_result: Callable[[Any, OpenCalls], ToolResult],
         read_parts: Callable[[list[Any]], list[Part]],
     ) -> None:
         """Add a user's message. Its results become a separate message before its other blocks."""
         results = [block for block in blocks if is_result(block)]
         others = [block for block in blocks if not is_result(block)]
         if results:
-            waiting: dict[str, list[ToolCall]] = {}
-            for id, call in self._open:
-                waiting.setdefault(id if isinstance(id, str) else "", []).append(call)
-            read = [read_result(block, waiting) for block in results]
+            read = [read_result(block, self._open) for block in results]
             self.messages.append(ToolResults(read, {} if others else extra))
         if others or not results:
             self.messages.append(User(read_parts(others), plain=False, extra=extra))

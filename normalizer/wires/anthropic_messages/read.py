@@ -99,7 +99,7 @@ class _History(HistoryReader):
             self.messages.extend(RawItem(WIRE, message) for message, _ in pending)
             return
         response = self._response(answer.choices, context)
-        self._open_calls(list(response.calls), {id for message, _ in pending for id in _ids(message["content"])})
+        self._open_calls(response.calls, [id for message, _ in pending for id in _ids(message["content"])])
         self.messages.append(Assistant(response, extra))
 
 
@@ -113,10 +113,9 @@ def _concatenated(pending: list[tuple[dict[str, Any], bytes]]) -> bytes:
     return json_codec.encode(blocks)
 
 
-def _ids(content: Any) -> list[str]:
+def _ids(content: Any) -> list[Any]:
     """Return the ids of the client calls in a message's content."""
-    calls = content if isinstance(content, list) else ()
-    return [b["id"] for b in calls if kind_of(b) == "tool_use" and isinstance(b.get("id"), str)]
+    return [b.get("id") for b in content if kind_of(b) == "tool_use"] if isinstance(content, list) else []
 
 
 def _is_result(block: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...conversation import ToolResult
-from ...model import ToolCall
+from ..history_reader import OpenCalls
 from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
 from .parts import kind_of, read_parts, write_content
@@ -18,15 +18,12 @@ FAILED = "The tool failed and said nothing."
 FAILED_BESIDE = "The tool failed; what it returned follows."
 
 
-def read_result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> ToolResult:
-    """Convert a `tool_result` block. ``waiting``: the calls without a result so far, by their id on the wire."""
-    id = block.get("tool_use_id")
-    id = id if isinstance(id, str) else ""
-    calls = waiting.get(id)
-    call = calls.pop(0) if calls else None
-    content = block.get("content")
+def read_result(block: dict[str, Any], calls: OpenCalls) -> ToolResult:
+    """Convert a `tool_result` block. ``calls``: those that it may answer."""
+    id, content = block.get("tool_use_id"), block.get("content")
+    call = calls.take(id)
     result = ToolResult(
-        call.id if call else id,
+        call.id if call else id if isinstance(id, str) else "",
         read_parts(content),
         block.get("is_error") is True,
         plain=not isinstance(content, list),

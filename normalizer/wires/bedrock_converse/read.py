@@ -83,15 +83,14 @@ class _History(HistoryReader):
             self.messages.append(RawItem(WIRE, message))
             return
         response = self._response(answer.choices, context)
-        self._open_calls(list(response.calls), set(_ids(blocks)))
+        self._open_calls(response.calls, _ids(blocks))
         self.messages.append(Assistant(response, extra))
 
 
-def _ids(blocks: list[Any]) -> list[str]:
+def _ids(blocks: list[Any]) -> list[Any]:
     """Return the ids of the client calls in a message's content."""
     calls = [block["toolUse"] for block in blocks if isinstance(block, dict) and isinstance(block.get("toolUse"), dict)]
-    client = [call for call in calls if call.get("type") in (None, CLIENT)]
-    return [call["toolUseId"] for call in client if isinstance(call.get("toolUseId"), str)]
+    return [call.get("toolUseId") for call in calls if call.get("type") in (None, CLIENT)]
 
 
 def _is_result(block: Any) -> bool:

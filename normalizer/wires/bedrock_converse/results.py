@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...conversation import ToolResult
-from ...model import ToolCall
+from ..history_reader import OpenCalls
 from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
 from .parts import read_parts, write_content
@@ -17,18 +17,16 @@ from .parts import read_parts, write_content
 FAILED = "The tool failed and said nothing."
 
 
-def read_result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> ToolResult:
-    """Convert a `toolResult` block. ``waiting``: the calls without a result so far, by their id on the wire."""
+def read_result(block: dict[str, Any], calls: OpenCalls) -> ToolResult:
+    """Convert a `toolResult` block. ``calls``: those that it may answer."""
     result = block["toolResult"]
     id = result.get("toolUseId")
-    id = id if isinstance(id, str) else ""
-    calls = waiting.get(id)
-    call = calls.pop(0) if calls else None
+    call = calls.take(id)
     failed = result.get("status") == "error"
     known = ("toolUseId", "content", "status") if failed else ("toolUseId", "content")
     extra = {**members_except(block, "toolResult"), **members_except(result, *known)}
     parts = read_parts(result.get("content"))
-    read = ToolResult(call.id if call else id, parts, failed, plain=False, extra=extra)
+    read = ToolResult(call.id if call else id if isinstance(id, str) else "", parts, failed, plain=False, extra=extra)
     return replace(read, name=call.name, kind=call.kind) if call else read
 
 

@@ -74,8 +74,7 @@ class _History(HistoryReader):
         if role == "assistant":
             self.messages.append(self._assistant(message))
         elif role == "tool" and isinstance(content, (str, list)):
-            id = message.get("tool_call_id") or None  # an empty id is none
-            self._add_result(read_result(message, self._answered(lambda wire_id, call: wire_id == id)))
+            self._add_result(read_result(message, self._open.take(message.get("tool_call_id"))))
         elif role in ("user", "system") and isinstance(content, (str, list)):
             extra = members_except(message, "role", "content")
             parts, plain = read_parts(content), isinstance(content, str)
@@ -97,9 +96,8 @@ class _History(HistoryReader):
                 extra[member] = source[member]
         written: dict[str, Any] = {"text": True} if isinstance(message.content, str) else {}
         calls = [call for call in items(source, "tool_calls") if isinstance(call, dict)]
-        wire_ids = {call["id"] for call in calls if isinstance(call.get("id"), str)}
-        self._open_calls(choice.blocks, wire_ids)
-        ids = {call.id: id for id, call in self._open if id != call.id}
+        opened = self._open_calls(choice.blocks, [call.get("id") for call in calls])
+        ids = {call.id: id for id, call in opened if id != call.id}
         if ids:
             written["ids"] = ids
         if written:

@@ -27,8 +27,10 @@ def read_result(message: dict[str, Any], call: ToolCall | None) -> ToolResult:
     return ToolResult(result_id, parts, failed, name, kind, isinstance(content, str), extra=extra)
 
 
-def write_result(result: ToolResult, id: str, context: WriteContext, images: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the message of a tool result. ``id``: the id of the call on the wire.
+def write_result(
+    result: ToolResult, id: str | None, context: WriteContext, images: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the message of a tool result. ``id``: the id of the call on the wire; None if it has none.
 
     Images are appended to ``images``, with a label: they have to follow in a user message (RES-03).
     """
@@ -41,7 +43,7 @@ def write_result(result: ToolResult, id: str, context: WriteContext, images: lis
         parts.append(part if image is None else TextPart(_NOTE))
     if moved:
         context.lose("media", "images of a result were moved to a user message")
-        images += [{"type": "text", "text": f"Returned for {id}:"}, *moved]
+        images += [{"type": "text", "text": f"Returned for {id or result.name}:"}, *moved]
     content = write_content(parts, result.plain, context)
     if isinstance(content, str):
         content = mark_failed(content, result.is_error)
@@ -52,6 +54,8 @@ def write_result(result: ToolResult, id: str, context: WriteContext, images: lis
     elif not (content or context.own):
         content = ""
     message: dict[str, Any] = {"role": "tool", "tool_call_id": id, "content": content}
+    if id is None:
+        del message["tool_call_id"]
     if context.own:
         return {**message, **result.extra}
     context.lose_extra(result.extra, "", None, *OF_RESULTS)

@@ -55,7 +55,8 @@ class Writer(WriterBase):
         self._context.lose_extra(message.extra)
         images: list[dict[str, Any]] = []
         for result in message.results:
-            id = self._assistant.ids.get(result.call_id) or self._context.id(result.call_id)
+            ids = self._assistant.ids
+            id = ids[result.call_id] if result.call_id in ids else self._context.id(result.call_id)
             self._written.append(write_result(result, id, self._context, images))
         if images:
             self._written.append({"role": "user", "content": images})

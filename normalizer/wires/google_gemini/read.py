@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResults, User
 from ...errors import MalformedBody
-from ...model import Choice, Response, Stop, ToolCall
+from ...model import Choice, Response, Stop
+from ..calls import is_synthetic
 from ..decode_context import Context, read_whole
 from ..exact_messages import body_bytes
+from ..history_reader import OpenCalls
 from ..schema import Reader
 from ..traverse import members_except, request_object
 from .decode import choice_of
@@ -88,7 +90,7 @@ class _History:
         self.messages: list[Message] = []
         self._provider = provider
         self._respelled = respelled
-        self._waiting: list[ToolCall] = []
+        self._open = OpenCalls()
         self._contents = before
 
     def add_content(self, content: Any, exact: bytes) -> None:
@@ -113,8 +115,10 @@ class _History:
         choice = choice_of(context, str(self._contents), Candidate(content=decoded), 0)
         choice = Choice(0, choice.blocks, Stop("tool_calls" if choice.calls else "end_turn"), choice.extra)
         response = Response(WIRE, self._provider, None, None, [choice]).with_findings(context.findings)
-        follows_calls = bool(self.messages) and type(self.messages[-1]) is Assistant
-        self._waiting = [*(self._waiting if follows_calls else ()), *response.calls]
+        if not (self.messages and type(self.messages[-1]) is Assistant):
+            self._open.clear()
+        own = ((None if is_synthetic(call.id) else call.id, call) for call in response.calls)
+        self._open.add((call.extra.get("id", id), call) for id, call in own)
         self.messages.append(Assistant(response, members_except(content, "role", "parts")))
 
     def _add_user(self, content: dict[str, Any], parts: list[Any]) -> None:
@@ -122,7 +126,7 @@ class _History:
         results = [part for part in parts if _is_result(part)]
         others = [part for part in parts if not _is_result(part)]
         if results:
-            read = [read_result(part, self._waiting) for part in results]
+            read = [read_result(part, self._open) for part in results]
             self.messages.append(ToolResults(read, {} if others else extra))
         if others or not results:
             self.messages.append(_plain(User(read_parts(others), False, extra)))

@@ -10,8 +10,8 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
-from ...model import ToolCall
 from ..calls import is_synthetic
+from ..history_reader import OpenCalls
 from ..traverse import members_except
 from ..write_context import AS_WRITTEN, OF_RESULTS, WriteContext, merged
 from .parts import note_of, read_media, write_media
@@ -26,14 +26,14 @@ _OF_PART: tuple[str, ...] = ("thoughtSignature", "partMetadata")
 _WHOLE = "whole"
 
 
-def read_result(part: dict[str, Any], waiting: list[ToolCall]) -> ToolResult:
-    """Convert a part with a `functionResponse`, and remove its call from the ``waiting`` ones.
+def read_result(part: dict[str, Any], calls: OpenCalls) -> ToolResult:
+    """Convert a part with a `functionResponse`. ``calls``: those that it may answer.
 
-    A response without an id, or with an empty one, belongs to the first waiting call with its name (GEM-03).
+    A response without an id, or with an empty one, belongs to the first open call with its name (GEM-03).
     """
     response = part["functionResponse"]
     id, name = response.get("id") or None, response.get("name")
-    call = _take_call(waiting, id, name)
+    call = calls.take(id, name, any_id=True)
     parts, is_error, holder = _read_response(response.get("response"))
     parts += [_read_media(item) for item in listed(response.get("parts"))]
     extra = {**members_except(response, *_REPRESENTED), **members_except(part, "functionResponse")}
@@ -45,14 +45,6 @@ def read_result(part: dict[str, Any], waiting: list[ToolCall]) -> ToolResult:
         return ToolResult(call.id, parts, is_error, call.name, call.kind, _is_plain(parts), extra=extra)
     call_id = id if isinstance(id, str) else ""
     return ToolResult(call_id, parts, is_error, name if isinstance(name, str) else None, extra=extra)
-
-
-def _take_call(waiting: list[ToolCall], id: Any, name: Any) -> ToolCall | None:
-    for call in waiting:
-        if call.id == id or call.extra.get("id") == id if isinstance(id, str) else call.name == name:
-            waiting.remove(call)
-            return call
-    return None
 
 
 def _read_response(response: Any) -> tuple[list[Part], bool, str | None]:

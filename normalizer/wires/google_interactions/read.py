@@ -17,6 +17,7 @@ from ...conversation import Assistant, Message, RawItem, Request, System, TextPa
 from ...model import Block, Choice, Response, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
+from ..history_reader import OpenCalls
 from ..schema import Reader, Unknown
 from ..traverse import members_except, request_object
 from ..write_context import AS_WRITTEN
@@ -111,7 +112,7 @@ class _History:
         self._provider = provider
         self._respelled = respelled
         self._steps: list[bytes] = []
-        self._waiting: dict[str, list[ToolCall]] = {}  # calls of the last assistant message, by their id on the wire
+        self._open = OpenCalls()
         self._results: list[ToolResult] = []
         self._contents: list[Any] = []  # contents that are items themselves: one user message
 
@@ -125,7 +126,7 @@ class _History:
         elif kind == "function_result":
             self._close_assistant()
             self._close_user()
-            self._results.append(read_result(item, self._waiting))
+            self._results.append(read_result(item, self._open))
         elif kind in _OF_MODEL or kind.endswith("_call") or (kind and kind != "user_input" and self._steps):
             self._close_results()
             self._close_user()
@@ -156,7 +157,7 @@ class _History:
         if kinds[:count] != ["function_result"] * count:
             return False
         if count:
-            results = [read_result(result, self._waiting) for result in content[:count]]
+            results = [read_result(result, self._open) for result in content[:count]]
             self._messages.append(ToolResults(results, extra))
             content, extra = content[count:], {AS_WRITTEN: MORE}
         if content or not count:
@@ -191,11 +192,12 @@ class _History:
         builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
         conversion = Conversion(builder, is_history=True)
         blocks: list[Block] = []
-        self._waiting = {}
+        if not (self._messages and type(self._messages[-1]) is Assistant):
+            self._open.clear()
         for step in steps:
             conversion.add(step, blocks, False)
             if type(step) is s.FunctionCall and type(call := blocks[-1]) is ToolCall:
-                self._waiting.setdefault(step.id or "", []).append(call)
+                self._open.add([(step.id or (step.extra_ or {}).get("id"), call)])
         stop = Stop("tool_calls" if conversion.builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         self._messages.append(Assistant(response.with_findings(context.findings), extra or {}))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...conversation import JsonPart, Part, TextPart, ToolResult
-from ...model import ToolCall
+from ..history_reader import OpenCalls
 from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
 from .parts import read_part, write_contents
@@ -18,12 +18,10 @@ SILENT_ERROR = "The tool failed and said nothing."
 _REPRESENTED = ("type", "call_id", "result", "is_error", "name")
 
 
-def read_result(step: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> ToolResult:
-    """Convert a step. ``waiting``: the calls without a result so far, by their id on the wire."""
+def read_result(step: dict[str, Any], calls: OpenCalls) -> ToolResult:
+    """Convert a step. ``calls``: those that it may answer."""
     id, output, name = step.get("call_id"), step.get("result"), step.get("name")
-    id = id if isinstance(id, str) else ""
-    calls = waiting.get(id)
-    call = calls.pop(0) if calls else None
+    call = calls.take(id, name) or calls.take(id)
     parts: list[Part]
     if isinstance(output, str):
         parts = [TextPart(output)] if output else []
@@ -34,7 +32,7 @@ def read_result(step: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> Too
     known = isinstance(name, str)
     extra = members_except(step, *_REPRESENTED) if known or name is None else members_except(step, *_REPRESENTED[:-1])
     result = ToolResult(
-        call.id if call else id,
+        call.id if call else id if isinstance(id, str) else "",
         parts,
         step.get("is_error") is True,
         name if known else None,

@@ -105,8 +105,8 @@ class _History(HistoryReader):
 
         Their ids decide. If one of them has none, it is the next call of this name, or the next one if it has no name.
         """
-        id, name = message.get("tool_call_id"), message.get("tool_name")
-        return self._answered(lambda wire_id, call: wire_id == id if id and wire_id else not name or call.name == name)
+        id, name = message.get("tool_call_id"), message.get("tool_name") or None
+        return self._open.take(id, name, any_id=True) or self._open.take(None, name)
 
     def _assistant(self, source: dict[str, Any], exact: bytes) -> Assistant:
         notes: list[Note] = []
@@ -126,8 +126,7 @@ class _History(HistoryReader):
         written: dict[str, Any] = {} if source.get("content") is not None else {"silent": True}
         entries = source.get("tool_calls")
         entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-        wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
-        self._open_calls(list(calls), wire_ids)
+        self._open_calls(calls, [entry.get("id") for entry in entries])
         if all(entry.get("id") is None for entry in entries) and calls:
             written["ids"] = dict.fromkeys(call.id for call in calls)
         if len(entries) == len(calls):

@@ -137,16 +137,15 @@ class _History(HistoryReader):
         if source.get("reasoning_content"):
             written["reasoning"] = "reasoning_content"
         entries = [entry for entry in items(source, "tool_calls") if isinstance(entry, dict)]
-        wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
-        self._open_calls(list(calls), wire_ids)
-        ids = {call.id: id for id, call in self._open if id != call.id and call.kind != "legacy_function"}
+        opened = self._open_calls(calls, [entry.get("id") for entry in entries])
+        ids = {call.id: id for id, call in opened if id != call.id and call.kind != "legacy_function"}
         if ids:
             written["ids"] = ids
         indexes = {
             entry["id"]: entry["index"] for entry in entries if "index" in entry and isinstance(entry.get("id"), str)
         }
         if indexes:
-            texts = [(wire, call) for wire, call in self._open if isinstance(wire, str)]
+            texts = [(wire, call) for wire, call in opened if isinstance(wire, str)]
             written["indexes"] = {call.id: indexes[wire] for wire, call in texts if wire in indexes}
         functions = (entry.get("function") for entry in entries)
         if any(isinstance(f, dict) and isinstance(f.get("arguments"), dict) for f in functions):
@@ -156,11 +155,12 @@ class _History(HistoryReader):
     def _answer(self, message: dict[str, Any], role: str) -> ToolCall | None:
         """Return the open call that a result answers.
 
-        A result without an id answers the next open call, or for the role ``function`` the next one of its name.
+        A result without an id answers the next open call of its name, and for the role ``tool`` else the next one.
         """
         id, name = message.get("tool_call_id"), message.get("name")
-        by_id = isinstance(id, str) and id
-        return self._answered(lambda wire, call: wire == id if by_id else role == "tool" or call.name == name)
+        name = name if isinstance(name, str) else ""
+        call = self._open.take(id, name, any_id=True)
+        return self._open.take(id, any_id=True) if call is None and role == "tool" else call
 
 
 def _is_redundant(member: str, source: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from ...conversation import Assistant, Message, RawItem, Request, System, TextPa
 from ...model import Block, Choice, Opaque, Response, ServerToolCall, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
+from ..history_reader import OpenCalls
 from ..schema import Reader, Unknown
 from ..traverse import request_object
 from ..write_context import AS_WRITTEN
@@ -93,9 +94,8 @@ class _History:
         self._custom = custom
         self._assistant_items: list[dict[str, Any]] = []
         self._waiting: set[str] = set()
-        #: id on the wire -> canonical ids of the last assistant message's calls
-        self._call_ids: dict[str, list[str]] = {}
-        self._results: list[ToolResult] = []
+        self._open = OpenCalls()
+        self._results: list[tuple[Any, ToolResult]] = []  # with their ids on the wire
         #: approvals and other items between outputs; they move behind the outputs, which stay one message
         self._between: list[Message] = []
 
@@ -113,7 +113,7 @@ class _History:
             self._add_raw(item)
         elif kind in OUTPUTS and not self._is_hosted(item):
             self._flush_assistant()
-            self._results.append(read_result(item))
+            self._results.append((item.get("call_id"), read_result(item)))
         elif kind == "mcp_approval_response":
             self._flush_assistant()
             self._between.append(RawItem(WIRE, item))
@@ -178,7 +178,7 @@ class _History:
 
     def _flush_results(self) -> None:
         if self._results:
-            self._messages.append(ToolResults(_with_canonical_ids(self._messages, self._results, self._call_ids)))
+            self._messages.append(ToolResults([_of_call(result, id, self._open) for id, result in self._results]))
         self._messages.extend(self._between)
         self._results, self._between = [], []
 
@@ -189,8 +189,9 @@ class _History:
         self._waiting = set()
         context = Context(WIRE, self._provider)
         builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
-        self._call_ids = {}
-        blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._call_ids)
+        if not (self._messages and type(self._messages[-1]) is Assistant):
+            self._open.clear()
+        blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._open)
         stop = Stop("tool_calls" if builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
         if context.findings:
@@ -198,28 +199,17 @@ class _History:
         self._messages.append(Assistant(response))
 
 
-def _with_canonical_ids(
-    messages: list[Message], results: list[ToolResult], call_ids: dict[str, list[str]]
-) -> list[ToolResult]:
-    """Return the results under the canonical ids of their calls.
+def _of_call(result: ToolResult, id: Any, calls: OpenCalls) -> ToolResult:
+    """Return a result under the canonical id of its call. ``id``: that on the wire.
 
-    The ids differ from the wire if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the
-    kind of its call keeps its type in ``extra``.
+    The ids differ if calls share an id or have none (ID-09, ID-14). A result whose type does not fit the kind of its
+    call keeps its type in ``extra``.
     """
-    last = messages[-1] if messages else None
-    if not isinstance(last, Assistant):
-        return results
-    kinds = {call.id: call.kind for call in last.response.calls}
-    waiting = {wire_id: ids for wire_id, ids in call_ids.items() if ids != [wire_id]}
-    apart = []
-    for result in results:
-        id = result.call_id
-        if left := waiting.get(id):
-            id, *waiting[result.call_id] = left
-        odd = {AS_WRITTEN: TYPES[result.kind]} if kinds.get(id, result.kind) != result.kind else {}
-        changed = id != result.call_id or odd
-        apart.append(replace(result, call_id=id, extra={**result.extra, **odd}) if changed else result)
-    return apart
+    call = calls.take(id, kind=result.kind) or calls.take(id)
+    if call is None or (call.id == result.call_id and call.kind == result.kind):
+        return result
+    odd = {AS_WRITTEN: TYPES[result.kind]} if call.kind != result.kind else {}
+    return replace(result, call_id=call.id, extra={**result.extra, **odd})
 
 
 #: Item types that `convert` knows.
@@ -228,10 +218,8 @@ _NAMED = frozenset(
 )
 
 
-def _blocks(
-    conversion: Conversion, items: list[dict[str, Any]], context: Context, call_ids: dict[str, list[str]]
-) -> list[Block]:
-    """Return the blocks of one assistant message, and add its calls to ``call_ids`` (wire id -> canonical ids)."""
+def _blocks(conversion: Conversion, items: list[dict[str, Any]], context: Context, calls: OpenCalls) -> list[Block]:
+    """Return the blocks of one assistant message, and add its client calls to ``calls``."""
     forms = [_spelling(item) if item.get("type") in (None, "message") else None for item in items]
     normalized = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
     data = json_codec.bytes_of({"output": normalized})
@@ -245,8 +233,7 @@ def _blocks(
     for item, form, read_item in zip(items, forms, output or [], strict=True):
         converted = convert(conversion, [read_item], False)
         if len(converted) == 1 and type(converted[0]) is ToolCall:
-            id = item.get("call_id")
-            call_ids.setdefault(id if isinstance(id, str) else "", []).append(converted[0].id)
+            calls.add([(item.get("call_id"), converted[0])])
         elif not converted:  # a duplicate of a call whose output is in the same message: keep it unchanged
             converted = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:

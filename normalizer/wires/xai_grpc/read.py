@@ -11,7 +11,9 @@ from typing import Any
 
 from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...model import Choice, Opaque, Response
+from ..calls import is_synthetic
 from ..decode_context import Context
+from ..history_reader import OpenCalls
 from ..write_context import REPEATED
 from . import schema as s
 from .blocks import Output, build_choices
@@ -51,8 +53,7 @@ def read(body: Any, provider: str | None, before: int = 0) -> Request:
 class _History:
     """State of reading a history. ``_pending``: the messages of the current assistant message.
 
-    ``_open``: the client calls without a tool result so far, each with its wire id and its canonical id, which differ
-    if calls share a wire id. ``_answers``: index of the message with the tool results of these calls.
+    ``_answers``: index of the message with the tool results of these calls.
     """
 
     def __init__(self, provider: str, before: int) -> None:
@@ -60,7 +61,7 @@ class _History:
         self._before = before
         self._messages: list[Message] = []
         self._pending: list[Any] = []
-        self._open: list[tuple[str, str]] = []
+        self._open = OpenCalls()
         self._names: dict[str, str] = {}  # tool names of the last message's calls, by id
         self._answers: int | None = None
         self._after = 0  # index at which the results of the last calls belong
@@ -106,7 +107,9 @@ class _History:
         (choice,) = build_choices(context, outputs, f"turn {self._before + len(self._messages)}", True)
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._messages.append(Assistant(response.with_findings(context.findings)))
-        self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
+        self._open.clear()
+        own = ((None if is_synthetic(call.id) else call.id, call) for call in choice.calls)
+        self._open.add((call.extra.get("id", id), call) for id, call in own)
         self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
         self._after = len(self._messages)
@@ -118,11 +121,8 @@ class _History:
         if not (id or self._open):
             self._messages.append(RawItem(s.WIRE, s.as_dict(message)))
             return
-        for number, (wire_id, canonical) in enumerate(self._open):
-            if not id or id == wire_id:
-                id = canonical
-                del self._open[number]
-                break
+        if (call := self._open.take(id, any_id=True)) is not None:
+            id = call.id
         if message.name and self._names.get(id) == message.name:
             extra[REPEATED] = {"name": extra.pop("name")}
         result = read_result(message, id, extra)

@@ -14,8 +14,9 @@ from xai_sdk.proto import chat_pb2
 
 from toolparity.normalizer.conversation import Assistant, Loss, ToolResults, User
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.model import Wire
+from toolparity.normalizer.model import ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.wires.history_reader import OpenCalls
 
 Body = dict[str, Any]
 PNG = "iVBORw0KGgo="
@@ -374,17 +375,45 @@ def test_results_without_ids_belong_to_the_calls_of_their_name_in_order() -> Non
     assert [message["tool_name"] for message in body["messages"][1:]] == ["f", "g"]
 
 
-def test_results_with_empty_ids_belong_to_the_calls_with_empty_ids_in_order() -> None:
-    calls: dict[str, list[str]] = {wire: [] for wire in FULL}
-    results: dict[str, list[str]] = {wire: [] for wire in FULL}
-    for wire, body in FULL.items():
-        for message in read_request(re.sub(r'"(call|toolu|tooluse|w)_[12]"', '""', json.dumps(body)), wire).messages:
+@pytest.mark.parametrize("id", ['""', r"\2"], ids=["empty", "numbers"])
+def test_results_belong_to_the_calls_with_their_ids_even_if_these_are_empty_or_numbers(id: str) -> None:
+    wires = [wire for wire in FULL if id == '""' or wire != "xai.grpc"]  # protobuf has only texts
+    calls: dict[str, list[str]] = {wire: [] for wire in wires}
+    results: dict[str, list[str]] = {wire: [] for wire in wires}
+    for wire in wires:
+        body = re.sub(r'"(call|toolu|tooluse|w)_([12])"', id, json.dumps(FULL[wire]))
+        for message in read_request(body, wire).messages:
             if isinstance(message, Assistant):
                 calls[wire] += [call.id for call in message.response.calls]
             elif isinstance(message, ToolResults):
                 results[wire] += [result.call_id for result in message.results]
     assert results == calls
     assert all(calls.values())
+
+
+def test_a_result_closes_its_call_and_prefers_one_without_an_id_if_it_has_none() -> None:
+    calls = OpenCalls()
+    named, bare, other, numbered = (ToolCall(id, name, {}, "{}") for id, name in ("xf", "yf", "zg", "2f"))
+    calls.add([("x", named), (None, bare), ("", other), (2, numbered)])
+    assert calls.take("y") is None
+    assert calls.take(None, "g") is other
+    assert calls.take(None, any_id=True) is bare
+    assert (calls.take("2"), calls.take(2)) == (None, numbered)
+    assert (calls.take(None, "f"), calls.take(None, "f", any_id=True)) == (None, named)
+    assert not calls
+    calls.add([("", ToolCall("1", "f", {}, "{}", kind="custom")), ("", bare)])
+    assert calls.take("", kind="function") is bare
+
+
+@pytest.mark.parametrize("id", ["", "same"])
+def test_results_in_two_messages_answer_two_calls_with_one_id(id: str) -> None:
+    calls = [{"toolUse": {"toolUseId": id, "name": name, "input": {}}} for name in ("f", "g")]
+    results = [{"toolResult": {"toolUseId": id, "content": [{"text": text}]}} for text in ("one", "two")]
+    both = [by("assistant", *calls), *(by("user", result) for result in results)]
+    apart = [*(by("assistant", call) for call in calls), by("user", *results)]
+    for messages in (both, apart):
+        body = write_request(read_request({"messages": messages}, "bedrock.converse"), "openai.chat").body
+        assert [message["content"] for message in body["messages"] if message["role"] == "tool"] == ["one", "two"]
 
 
 @pytest.mark.parametrize(
