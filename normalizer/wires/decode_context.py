@@ -13,8 +13,8 @@ from .schema import UNFIT, Note, Reader, S
 
 #: Maximum number of findings of one code. If there are more, the last one counts the rest.
 MANY = 100
-#: The findings for a call with arguments that another one may lack.
-_SURPLUS = frozenset(("arguments-glued", "nameless-call"))
+#: The findings for a call that can have arguments which another one lacks. One that was cut may have those of two.
+_SURPLUS = frozenset(("arguments-glued", "arguments-truncated", "nameless-call"))
 
 
 class Declared(Struct, frozen=True):

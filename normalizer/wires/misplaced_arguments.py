@@ -76,18 +76,13 @@ def _mark(context: _Context, choice: int, blocks: list[Block], index: int) -> No
 
 
 def mark_beside_surplus(context: _Context, choices: list[Choice]) -> None:
-    """Mark calls without arguments in the same way if another call of the choice has the arguments of two.
-
-    If a call without a name has arguments, only calls without any argument text are marked.
-    """
+    """Mark calls without arguments in the same way if another call of the choice has arguments that they may lack."""
     for choice in choices:
         blocks = choice.blocks
-        names = {block.name for block in blocks if type(block) is ToolCall and _has_surplus(block, False)}
-        for index, block in enumerate(blocks if names else ()):
-            if type(block) is not ToolCall or (names == {""} and block.arguments_text):
-                continue
-            if _may_lack_arguments(context, block):
-                _mark(context, choice.index, blocks, index)
+        if any(type(block) is ToolCall and _has_surplus(block, False) for block in blocks):
+            for index, block in enumerate(blocks):
+                if type(block) is ToolCall and _may_lack_arguments(context, block):
+                    _mark(context, choice.index, blocks, index)
 
 
 def _may_lack_arguments(context: _Context, call: ToolCall) -> bool:
@@ -125,7 +120,7 @@ def _has_surplus(block: Block, stray: bool) -> bool:
     if type(block) is not ToolCall and type(block) is not ServerToolCall:
         return False
     text = block.arguments_text
-    if not block.name:
+    if not block.name or block.name.isspace():
         return text.strip() not in NO_ARGUMENTS
     if block.status == "complete" or not text:
         return False

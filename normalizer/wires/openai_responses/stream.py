@@ -341,6 +341,8 @@ class Stream(BlockStream[BlockState]):
                 body = _body_reader.read(self._first_body, self._notes)
             except MalformedBody:
                 return s.Body()
+            if self._notes:
+                self._context.report_notes(self._notes)
             body.usage = None
             body.output = None
             return body

@@ -393,16 +393,16 @@ def test_results_belong_to_the_calls_with_their_ids_even_if_these_are_empty_or_n
 
 def test_a_result_closes_its_call_and_prefers_one_without_an_id_if_it_has_none() -> None:
     calls = OpenCalls()
-    named, bare, other, numbered = (ToolCall(id, name, {}, "{}") for id, name in ("xf", "yf", "zg", "2f"))
-    calls.add([("x", named), (None, bare), ("", other), (2, numbered)])
+    named, plain, other, numbered = (ToolCall(id, name, {}, "{}") for id, name in ("xf", "yf", "zg", "2f"))
+    calls.add([("x", named), (None, plain), ("", other), (2, numbered)])
     assert calls.take("y") is None
     assert calls.take(None, "g") is other
-    assert calls.take(None, any_id=True) is bare
+    assert calls.take(None, any_id=True) is plain
     assert (calls.take("2"), calls.take(2)) == (None, numbered)
     assert (calls.take(None, "f"), calls.take(None, "f", any_id=True)) == (None, named)
     assert not calls
-    calls.add([("", ToolCall("1", "f", {}, "{}", kind="custom")), ("", bare)])
-    assert calls.take("", kind="function") is bare
+    calls.add([("", ToolCall("1", "f", {}, "{}", kind="custom")), ("", plain)])
+    assert calls.take("", kind="function") is plain
 
 
 @pytest.mark.parametrize("id", ["", "same"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.decoding import codes, decoded, feed, ran, respond
-from tests.support.emit import emit_body, emit_stream, scripted_call
+from tests.support.emit import ScriptedCall, emit_body, emit_stream, scripted_call
 from tests.support.events import (
     CREATED,
     added,
@@ -72,12 +72,16 @@ STOPPED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
 }
 
 
-def test_a_call_without_arguments_does_not_run_beside_one_with_the_arguments_of_two() -> None:
-    calls = [scripted_call(X + '{"y":2}'), scripted_call("", "call_b", "other")]
+@pytest.mark.parametrize(
+    ("call", "stop"),
+    [(scripted_call(X * 2), ""), (scripted_call(X * 2), "max_tokens"), (scripted_call(X, name=" "), "")],
+)
+def test_a_call_without_arguments_does_not_run_if_another_may_have_them(call: ScriptedCall, stop: str) -> None:
+    calls = [scripted_call("", "call_b", "other"), call]
     texts: tuple[Wire, ...] = ("openai.chat", "openai.responses", "cohere.chat", "xai.grpc")
     objects: tuple[Wire, ...] = (WIRE, "google.interactions", "bedrock.converse")  # texts only in streams
-    answers = {(wire, "body"): normalize(emit_body(wire, calls), wire) for wire in texts}
-    answers |= {(wire, "stream"): feed(wire, emit_stream(wire, calls))[0] for wire in (*texts, *objects)}
+    answers = {(wire, "body"): normalize(emit_body(wire, calls, stop), wire) for wire in texts}
+    answers |= {(wire, "stream"): feed(wire, emit_stream(wire, calls, stop))[0] for wire in (*texts, *objects)}
     assert {key: ran(answer) for key, answer in answers.items()} == {key: [] for key in answers}
 
 
