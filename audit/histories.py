@@ -40,7 +40,9 @@ _PIECE, _RECORD, _KEY = 700, 450, 100
 
 
 class _Cached(Struct, eq=False):
-    """A head, or the rounds of a conversation. ``keys``: those under which it is found. ``size``: about its bytes."""
+    """A head, or the rounds of a conversation. ``size``: about its bytes. ``keys``: those under which it is found; none
+    if it is not cached any more.
+    """
 
     keys: list[bytes] = []
     size: int = 0
@@ -50,7 +52,8 @@ class _Beginning(Struct, eq=False):
     """A beginning of a history: the head, or all up to the end of a round, of which ``rounds`` has ``end`` messages.
 
     ``last``: the fingerprint of the messages. ``count`` and ``references``: how many canonical messages there are, and
-    whether one of them refers to stored items. ``is_open``: the last message may continue in the next round.
+    whether one of them refers to stored items. ``is_open``: the last message may continue in the next round. ``size``:
+    about how many bytes the head takes, or the rounds.
     """
 
     last: list[int]
@@ -58,6 +61,7 @@ class _Beginning(Struct, eq=False):
     references: bool
     is_open: bool
     cached: _Cached
+    size: int
     rounds: Rounds | None = None
     end: int = 0
 
@@ -97,7 +101,8 @@ class _Indivisible(Exception):
 class Histories:
     """Makes the records of exchanges, and caches the latest histories. ``kept``: about how many bytes they take.
 
-    A body must not be changed later, because the next one may have the same members. Not thread-safe.
+    A history that takes more is not cached. The last request is always kept. A body must not be changed later, because
+    the next one may have the same members. Not thread-safe.
     """
 
     def __init__(self, kept: int = KEPT_BYTES) -> None:
@@ -141,14 +146,14 @@ class Histories:
 
     def _is_clean(self, cut: _Cut, body: dict[str, Any]) -> bool:
         """Return whether no round breaks a rule about single rounds."""
-        clean, keys, (wire, provider) = cut.head.clean, cut.keys, cut.context
+        head, clean, keys, (wire, provider) = cut.head.beginning, cut.head.clean, cut.keys, cut.context
         known = next((n for n in range(len(keys), 0, -1) if keys[n - 1] in clean), 0)
         for key, (start, end) in zip(keys[known:], pairwise(cut.ends[known:]), strict=True):
             part = {**body, cut.member: cut.items[: cut.ends[0]] + cut.items[start:end]}
             if broken_rules(part, wire, provider, whole=False):
                 return False
             clean.add(key)
-            self._keep(cut.head.beginning.cached, size=_KEY)
+            self._keep(head.cached, head.size + _KEY * len(clean))
         return bool(keys)
 
     def _read(self, body: Any, wire: Wire, provider: str | None) -> ExchangeRecord:
@@ -196,11 +201,12 @@ class Histories:
         made.messages = message_records(request.messages)
         made.chain = chain_of(made.messages)
         references = has_references(request.messages)
-        beginning = _Beginning(made.chain[-1:], len(request.messages), references, _is_open(made.messages), _Cached())
+        size, is_open = _size(made.messages) + _RECORD * len(made.tools), _is_open(made.messages)
+        beginning = _Beginning(made.chain[-1:], len(request.messages), references, is_open, _Cached(), size)
         needed = [body.get(name) for name in form.needed]
         seed = _digest([wire, provider, needed, [len(body[form.member]), beginning.count, references, beginning.last]])
         head = self._heads[key] = _Head(made, beginning, seed)
-        self._keep(beginning.cached, key, _size(made.messages) + _RECORD * len(made.tools))
+        self._keep(beginning.cached, size, key)
         return head
 
     def _beginning(self, cut: _Cut, body: dict[str, Any]) -> _Beginning:
@@ -214,30 +220,22 @@ class Histories:
                 break
         form = spec(wire).history
         assert form is not None
-        start = ends[known]
-        for key, end in zip(keys[known:], ends[known + 1 :], strict=True):
-            part = {**{name: body[name] for name in form.needed if name in body}, form.member: cut.items[start:end]}
-            position = {"items": [start], "messages": [beginning.count]}.get(form.counted, [])
-            request = spec(wire).part("read").read(part, provider, *position)
-            messages = message_records(request.messages)
-            if messages[0].role != "assistant":
-                raise _Indivisible
-            if end == len(cut.items) or not _is_open(messages):
-                beginning, start = self._continued(beginning, key, messages, request), end
-        self._keep(beginning.cached)
+        start, made = ends[known], {}
+        try:
+            for key, end in zip(keys[known:], ends[known + 1 :], strict=True):
+                part = {**{name: body[name] for name in form.needed if name in body}, form.member: cut.items[start:end]}
+                position = {"items": [start], "messages": [beginning.count]}.get(form.counted, [])
+                request = spec(wire).part("read").read(part, provider, *position)
+                messages = message_records(request.messages)
+                if messages[0].role != "assistant":
+                    raise _Indivisible
+                if end == len(cut.items) or not _is_open(messages):
+                    beginning, start = _continued(beginning, messages, request), end
+                    made[key] = beginning
+        finally:  # at once, so that a history that is too large takes the place of no other one
+            self._beginnings |= made
+            self._keep(beginning.cached, beginning.size, *made)
         return beginning
-
-    def _continued(self, before: _Beginning, key: bytes, messages: list[MessageRecord], request: Request) -> _Beginning:
-        """Add a round to a history, or to a copy if it has been continued in another way."""
-        chain = chain_of(messages, *before.last)
-        rounds = (before.rounds or Rounds([])).continued(before.end, messages, chain)
-        cached = before.cached if rounds is before.rounds else _Cached()
-        count, references = before.count + len(request.messages), before.references or has_references(request.messages)
-        end = len(rounds.messages)
-        made = _Beginning(chain[-1:], count, references, _is_open(messages), cached, rounds, end)
-        self._beginnings[key] = made
-        self._keep(cached, key, _size(messages))
-        return made
 
     def _joined(self, head: _Head, beginning: _Beginning, body: dict[str, Any]) -> ExchangeRecord:
         """Return the record of a request."""
@@ -251,20 +249,36 @@ class Histories:
         references = body.get("store") is not False and beginning.references
         return replace(head.record, messages=messages, chain=chain, references=references)
 
-    def _keep(self, cached: _Cached, key: bytes | None = None, size: int = 0) -> None:
-        """Note that something was used, under a new key. What was not used for the longest time is forgotten."""
-        cached.keys += [] if key is None else [key]
-        cached.size += size
-        self._size += size
+    def _keep(self, cached: _Cached, size: int = 0, *keys: bytes) -> None:
+        """Note that something was used, under new keys, and its size if it grew.
+
+        It is forgotten if it is too large, and else what was not used for the longest time.
+        """
+        cached.keys += keys
+        if not cached.keys:
+            return
+        self._size += max(size - cached.size, 0)
+        cached.size = max(size, cached.size)
         self._latest[cached] = None
         self._latest.move_to_end(cached)
         while self._size > self._kept:
-            oldest, _ = self._latest.popitem(last=False)
-            self._size -= oldest.size
-            for old in oldest.keys:
-                self._heads.pop(old, None)
-                self._beginnings.pop(old, None)
-            oldest.keys, oldest.size = [], 0
+            forgotten = cached if cached.size > self._kept else next(iter(self._latest))
+            del self._latest[forgotten]
+            self._size -= forgotten.size
+            for key in forgotten.keys:
+                self._heads.pop(key, None)
+                self._beginnings.pop(key, None)
+            forgotten.keys, forgotten.size = [], 0
+
+
+def _continued(before: _Beginning, messages: list[MessageRecord], request: Request) -> _Beginning:
+    """Add a round to a history, or to a copy if it has been continued in another way."""
+    chain = chain_of(messages, *before.last)
+    rounds = (before.rounds or Rounds([])).continued(before.end, messages, chain)
+    cached = before.cached if rounds is before.rounds else _Cached()
+    count, references = before.count + len(request.messages), before.references or has_references(request.messages)
+    size = _size(messages) + (before.size if before.rounds else 0)
+    return _Beginning(chain[-1:], count, references, _is_open(messages), cached, size, rounds, len(rounds.messages))
 
 
 def _ends(items: list[Any], form: History, start: int) -> list[int]:
@@ -275,8 +289,10 @@ def _ends(items: list[Any], form: History, start: int) -> list[int]:
 
 
 def _extends(last: _Cut, body: dict[str, Any], items: list[Any]) -> bool:
-    """Return whether a request has the same objects as the one before, and further messages."""
-    if not any(last.ends[:-1]) or len(items) < len(last.items) or items[0] is not last.items[0]:
+    """Return whether a request has the same objects as the one before, whose head is cached, and further messages."""
+    if not last.head.beginning.cached.keys or not any(last.ends[:-1]):
+        return False
+    if len(items) < len(last.items) or items[0] is not last.items[0]:
         return False
     others = all(value is last.body.get(name) for name, value in body.items() if name != last.member)
     return others and [*body] == [*last.body] and all(map(is_, last.items, items))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from itertools import count, pairwise
 from random import Random
 from typing import Any
@@ -112,6 +114,27 @@ def test_each_round_is_read_once(wire: Wire, monkeypatch: pytest.MonkeyPatch) ->
     made = [cache.record("", wire, {**body, form.member: items[:end]}, None) for end in ends]
     assert read == len(made[-1].messages or ())
     assert all(one is other for one, other in zip(made[-2].messages or (), made[-1].messages or (), strict=False))
+
+
+def test_a_history_larger_than_the_bound_is_not_cached() -> None:
+    """It takes the place of no other one, and no memory but that of the last request."""
+    items: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(100):
+        call, result = {**_CALL, "id": f"toolu_{number}"}, {**_RESULT, "tool_use_id": f"toolu_{number}"}
+        items += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    bodies = [{"max_tokens": 1, "messages": [*items[:end]]} for end in range(1, len(items), 2)]
+    cache, other = Histories(20_000), {"messages": [*items[:5], items[0]]}
+    before, _, again = (cache.record("", "anthropic.messages", body, None) for body in (other, bodies[-1], other))
+    assert (before.messages or [None])[-2] is (again.messages or [None])[-2]
+    cache = Histories(20_000)
+    tracemalloc.start()
+    for number, body in enumerate(bodies):
+        assert not cache.violations(body, "anthropic.messages")
+        cache.record("", "anthropic.messages", body, None)
+        if number % 20 == 19:
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < 20_000 + 200 * number
+    tracemalloc.stop()
 
 
 def test_a_turn_is_judged_by_its_own_order() -> None:
