@@ -31,7 +31,7 @@ from toolparity.normalizer.wires.rule import Violation
 
 from .conversations import ExchangeRecord, record
 from .conversations.records import MessageRecord, chain_of, has_references, message_records, with_response
-from .conversations.rounds import Rounds, SharedMessages
+from .conversations.rounds import Rounds, SharedList, SharedMessages
 
 #: About how many bytes the cached histories take.
 KEPT_BYTES = 32 << 20
@@ -241,9 +241,9 @@ class Histories:
         """Return the record of a request."""
         messages, chain, rounds = head.record.messages or [], head.record.chain, beginning.rounds
         if rounds is not None:
-            chain = chain + rounds.chain[: beginning.end]
+            chain = SharedList(chain, rounds.chain, beginning.end)
             if any(message.calls for message in messages):
-                messages = messages + rounds.messages[: beginning.end]
+                messages = SharedList(messages, rounds.messages, beginning.end)
             else:
                 messages = SharedMessages(messages, rounds, beginning.end)
         references = body.get("store") is not False and beginning.references

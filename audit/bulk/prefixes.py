@@ -10,6 +10,7 @@ Both keep the latest records of a part. The chain of a record is made from its m
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import accumulate
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from ..conversations import ExchangeRecord, fingerprints
 from ..conversations.records import MessageRecord
-from ..conversations.rounds import continued
+from ..conversations.rounds import SharedMessages, continued
 
 #: How many records back the messages may be.
 REACH = 2000
@@ -38,13 +39,13 @@ class _Latest:
 
     def __init__(self) -> None:
         self.count = 0
-        self._kept: deque[tuple[list[MessageRecord], list[int]]] = deque(maxlen=REACH)
+        self._kept: deque[tuple[Sequence[MessageRecord], Sequence[int]]] = deque(maxlen=REACH)
 
-    def add(self, messages: list[MessageRecord], chain: list[int]) -> None:
+    def add(self, messages: Sequence[MessageRecord], chain: Sequence[int]) -> None:
         self._kept.append((messages, chain))
         self.count += 1
 
-    def back(self, places: int) -> tuple[list[MessageRecord], list[int]]:
+    def back(self, places: int) -> tuple[Sequence[MessageRecord], Sequence[int]]:
         """Return the messages and the chain of a record. Raises ValueError if it is not kept."""
         if not 0 < places <= len(self._kept):
             raise ValueError(f"a record refers to one {places} places before it, which is not kept")
@@ -58,7 +59,7 @@ class Shortener:
         self._latest = _Latest()
         # The chain of each beginning -> the numbers of the latest records with it, which can differ in their ids.
         self._numbers: dict[int, tuple[int, ...]] = {}
-        self._beginnings: deque[list[int]] = deque()
+        self._beginnings: deque[Sequence[int]] = deque()
 
     def __call__(self, record: ExchangeRecord) -> ShortRecord:
         """Return a record without the messages that an earlier one has. The record itself is not changed."""
@@ -74,14 +75,15 @@ class Shortener:
             self._numbers[beginning] = (number, *self._numbers.get(beginning, ())[: _ALIKE - 1])
         self._forget(record.chain)
         left = None if messages is None else messages[shared:]
-        before = self._latest.back(back)[0][:shared] if back else []
-        self._latest.add([*before, *(left or ())], record.chain)  # the objects of the messages are shared
+        if type(messages) is not SharedMessages:  # the objects of the messages are shared
+            messages = [*(self._latest.back(back)[0][:shared] if back else ()), *(left or ())]
+        self._latest.add(messages, record.chain)
         return ShortRecord(back, shared, replace(record, messages=left, chain=[]))
 
-    def _has(self, back: int, messages: list[MessageRecord]) -> bool:
+    def _has(self, back: int, messages: Sequence[MessageRecord]) -> bool:
         return self._latest.back(back)[0][: len(messages)] == messages
 
-    def _forget(self, chain: list[int]) -> None:
+    def _forget(self, chain: Sequence[int]) -> None:
         """Forget the beginnings that only records out of reach have."""
         self._beginnings.append(chain)
         if len(self._beginnings) > REACH:
@@ -107,7 +109,6 @@ class Completer:
             contents = (message.content for message in record.messages)
             before = chain[short.shared - 1] if short.shared else 0
             new = [*accumulate(contents, fingerprints.chained, initial=before)][1:]
-            record.messages = continued(messages, short.shared, record.messages, new)
-            record.chain = chain[: short.shared] + new
+            record.messages, record.chain = continued(messages, chain, short.shared, [*record.messages], new)
         self._latest.add(record.messages or [], record.chain)
         return record

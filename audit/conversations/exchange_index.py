@@ -17,15 +17,13 @@ from toolparity.normalizer import json_codec
 
 from . import fingerprints
 from .call_ids import is_drawn, stem
-from .links import Node, Thread, ids_of
+from .links import Node, Request, Thread, ids_of
 from .records import ExchangeRecord, MessageRecord
 from .rounds import SharedMessages, encode, shared
 
-#: What is equal in a repeated request: its wire, chain, and the ids of its last results.
-_Request = tuple[str, int, tuple[str, ...]]
 #: The question of a turn, and calls without their ids.
 _Turn = tuple[int | None, tuple[tuple[str, int], ...]]
-Key = TypeVar("Key", bound=int | str | tuple[str, int] | _Request | _Turn)
+Key = TypeVar("Key", bound=int | str | tuple[str, int] | Request | _Turn)
 
 #: How many messages of earlier requests are remembered, as fingerprints. Older exchanges are forgotten first.
 MESSAGES_KEPT = 1_000_000
@@ -51,7 +49,7 @@ class ExchangeIndex:
         self._by_turn: dict[_Turn, deque[Node]] = {}  # of responses with an id that is not drawn
         self._by_seal: dict[int, Node] = {}
         self._by_digest: dict[int, Node] = {}  # the first one
-        self._taken: dict[_Request, Node] = {}  # the first one
+        self._taken: dict[Request, Node] = {}  # the first one
         #: By drawn id or signature: the response that made it, or None if there are several; and how many exchanges.
         self._origins: dict[str | int, tuple[int | None, int]] = {}
         self._order = 0
@@ -63,19 +61,20 @@ class ExchangeIndex:
         made = [call for choice in choices for call in choice.calls]
         drawn = {id for call in made for id in call.ids if is_drawn(id, call.name)}
         messages = shared(record.messages or [])
-        rounds, beginning, end = messages.rounds, messages[: messages.before], len(messages) - messages.before
+        rounds, beginning, end = messages.rounds, messages.before, messages.end
         thread = Thread(rounds.has_results(end) or any(m.results for m in beginning), rounds.has_matched(end))
         repeated = rounds.repeated(end, drawn)
-        return Node(record, number, chain, choices, endings, ids_of(made), drawn, _digest(record), repeated, thread)
+        request, ids = _request(record) if chain else None, ids_of(made)
+        return Node(record, number, chain, request, choices, endings, ids, drawn, _digest(record), repeated, thread)
 
     def take(self, child: Node) -> None:
         """Remember the request of an exchange, so that it is found if it is repeated."""
-        if child.chain:
-            self._taken.setdefault(_request(child), child)
+        if child.request is not None:
+            self._taken.setdefault(child.request, child)
 
     def repeated(self, child: Node) -> Node | None:
         """Return an exchange with the same messages in its request that was taken, or None."""
-        return self._taken.get(_request(child)) if child.chain else None
+        return None if child.request is None else self._taken.get(child.request)
 
     def original(self, node: Node) -> Node | None:
         """Return the equal exchange that was added before, or None."""
@@ -130,8 +129,8 @@ class ExchangeIndex:
         for key, origin in _evidence(node):
             known, uses = self._origins.get(key, (origin, 0))
             self._origins[key] = (origin if known == origin else None), uses + 1
-        if node.chain:
-            self._by_request.setdefault((node.record.wire, node.chain[-1]), deque()).append(node)
+        if node.request is not None:
+            self._by_request.setdefault(node.request[:2], deque()).append(node)
             for choice, ending in zip(node.choices, node.endings, strict=True):
                 if choice.text or choice.calls:
                     self._by_response.setdefault((node.record.wire, ending), deque()).append(node)
@@ -159,9 +158,9 @@ class ExchangeIndex:
             if uses > 1:
                 self._origins[key] = known, uses - 1
         _remove(self._by_digest, node.digest, node)
-        if node.chain:
-            _remove(self._taken, _request(node), node)
-            _remove_oldest(self._by_request, (node.record.wire, node.chain[-1]))
+        if node.request is not None:
+            _remove(self._taken, node.request, node)
+            _remove_oldest(self._by_request, node.request[:2])
             for choice, ending in zip(node.choices, node.endings, strict=True):
                 if choice.text or choice.calls:
                     _remove_oldest(self._by_response, (node.record.wire, ending))
@@ -182,10 +181,10 @@ def question_of(record: ExchangeRecord, end: int | None = None) -> int | None:
     """Return the fingerprint of the last message of the user before a position."""
     messages = record.messages or []
     end = len(messages) if end is None else end
-    if isinstance(messages, SharedMessages):
-        if (found := messages.rounds.question(end - messages.before)) is not None:
+    if type(messages) is SharedMessages:
+        if (found := messages.rounds.question(end - len(messages.before))) is not None:
             return found.content
-        end = min(end, messages.before)
+        end = min(end, len(messages.before))
     return next((m.content for m in reversed(messages[:end]) if m.role == "user"), None)
 
 
@@ -194,27 +193,29 @@ def weight(node: Node) -> int:
     return 1 + len(node.chain)
 
 
-def _request(node: Node) -> _Request:
+def _request(record: ExchangeRecord) -> Request:
     """Return what is equal in a repeated request. Fingerprints do not contain the ids of results."""
     ids: list[str] = []
-    for message in reversed(node.record.messages or ()):
+    for message in reversed(record.messages or ()):
         if message.role == "assistant":
             break
         ids.extend(result.call_id for result in message.results)
-    return node.record.wire, node.chain[-1], tuple(sorted(ids))
+    return record.wire, record.chain[-1], tuple(sorted(ids))
 
 
 def _digest(record: ExchangeRecord) -> int:
     """Return the fingerprint of a record as JSON, without its place. Of shared messages, only new ones are read."""
-    if isinstance(messages := record.messages, SharedMessages) and messages.before < len(messages):
+    messages, chain = record.messages, record.chain[:]
+    if type(messages) is SharedMessages and messages.end:
         with suppress(UnicodeEncodeError):
             start = encode(["", record.wire, record.model])[:-1] + b",["
             rest = encode(replace(record, place="", messages=[], chain=[])).removeprefix(start + b"],[]")
-            before = start + b"".join(encode(message) + b"," for message in messages[: messages.before])
-            hashed = messages.rounds.hashed(before, len(messages) - messages.before)
-            hashed.update(b"],%b%b" % (encode(record.chain), rest))
+            before = start + b"".join(encode(message) + b"," for message in messages.before)
+            hashed = messages.rounds.hashed(before, messages.end)
+            hashed.update(b"],%b%b" % (encode(chain), rest))
             return int.from_bytes(hashed.digest(), "big")
-    return fingerprints.of_bytes(json_codec.encode(replace(record, place="")))
+    messages = None if messages is None else messages[:]
+    return fingerprints.of_bytes(json_codec.encode(replace(record, place="", messages=messages, chain=chain)))
 
 
 def _evidence(node: Node) -> Iterator[tuple[str | int, int | None]]:

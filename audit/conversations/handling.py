@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -126,7 +127,7 @@ def _added(link: Link, calls: list[_Call]) -> set[str]:
     return ids_of(other for other in kept.calls if not any(_same_id(call.made, other) for call in calls))
 
 
-def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]) -> list[ResultRecord]:
+def _assign(calls: list[_Call], following: Sequence[MessageRecord], others: set[str]) -> list[ResultRecord]:
     """Assign the results after the response to its calls. Return those of the next round that fit none of them.
 
     ``others``: the ids of calls that are not judged; those of later rounds are added, as ids can repeat over rounds.
@@ -155,7 +156,7 @@ def _strays(call: _Call) -> list[ResultRecord]:
     return strays
 
 
-def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> Unjudged | None:
+def _excuse(link: Link, calls: list[_Call], following: Sequence[MessageRecord]) -> Unjudged | None:
     """Return why none of the calls can be judged, or None."""
     if link.replaced_ids:
         return "ids-replaced"
@@ -314,7 +315,7 @@ def _judge_empty(judged: Judged, link: Link, calls: list[_Call]) -> None:
         judged.accuse(None, finding("results-empty", message, link, call=first.made, evidence=first.results[0].call_id))
 
 
-def _judge_order(judged: Judged, link: Link, calls: list[_Call], following: list[MessageRecord]) -> None:
+def _judge_order(judged: Judged, link: Link, calls: list[_Call], following: Sequence[MessageRecord]) -> None:
     """Report results that other content separates from their calls on a wire that demands adjacency."""
     child = link.child.record
     if not spec(child.wire).results or link.position < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolparity.normalizer.wires.registry import spec
 
@@ -100,12 +100,12 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding if sealed reasoning that led to calls is missing beside their results."""
     parent, child = link.parent.record, link.child.record
     response, messages = link.response, child.messages
-    kept, following = link.kept, link.following
-    if response is None or messages is None or kept is None or not response.calls or not response.seals:
+    if response is None or messages is None or not response.calls or not response.seals:
         return
     if child.references:  # the provider has the reasoning
         return
-    if parent.settings != child.settings:
+    kept, following = link.kept, link.following
+    if kept is None or parent.settings != child.settings:
         return
     is_extended = link.shared == len(link.parent.chain) and kept.text == response.text
     if not (link.proven or is_extended):  # another session with equal calls, in which the model did not reason
@@ -142,7 +142,8 @@ def _tools(link: Link) -> Iterator[ConversationFinding]:
 
 def _repeated(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding when the third round in a row has the same call with the same result."""
-    rounds = _rounds(link.child.record.messages or [], link.position)
+    first = max(link.position - 2 * _EQUAL_ROUNDS, 0)
+    rounds = _rounds((link.child.record.messages or [])[first : link.position + 2], link.position - first)
     latest = [set(done) for done in rounds[: _EQUAL_ROUNDS + 1]]
     if len(latest) < _EQUAL_ROUNDS:
         return
@@ -157,7 +158,7 @@ def _repeated(link: Link) -> Iterator[ConversationFinding]:
             return
 
 
-def _rounds(messages: list[MessageRecord], position: int) -> list[list[tuple[tuple[str, int], int]]]:
+def _rounds(messages: Sequence[MessageRecord], position: int) -> list[list[tuple[tuple[str, int], int]]]:
     """Return the rounds up to a position, the last one first: each call with its result, without ids."""
     rounds: list[list[tuple[tuple[str, int], int]]] = []
     index = position

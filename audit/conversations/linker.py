@@ -13,7 +13,7 @@ has exactly its calls. If it differs, the link is uncertain, and nothing is judg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolparity.normalizer.wires.registry import spec
 
@@ -97,7 +97,7 @@ class Linker:
             for number, choice in enumerate(node.choices)
             if choice.calls and (link := self._possible(node, child, position, number, message)) is not None
         ]
-        return max(links, key=_likelihood, default=None)
+        return links[0] if len(links) == 1 else max(links, key=_likelihood, default=None)
 
     def _possible(self, node: Node, child: Node, position: int, choice: int, message: MessageRecord) -> Link | None:
         """Return the link to a choice of a response, or None if the message cannot be that response.
@@ -156,7 +156,7 @@ class Linker:
             return None
         return same or (None if message.calls else self.index.with_response_on_any_wire(ending))
 
-    def _by_results(self, child: Node, messages: list[MessageRecord]) -> Link | None:
+    def _by_results(self, child: Node, messages: Sequence[MessageRecord]) -> Link | None:
         """Return the link by the results of a request that does not contain the calls."""
         for message in reversed(messages):
             for result in reversed(message.results):
@@ -170,7 +170,7 @@ class Linker:
                 break
         return None
 
-    def _by_prefix(self, child: Node, messages: list[MessageRecord]) -> Link | None:
+    def _by_prefix(self, child: Node, messages: Sequence[MessageRecord]) -> Link | None:
         """Return the link to an exchange with the same messages, if the history has some of its calls by other ids."""
         for position in range(len(messages) - 1, 0, -1):
             message = messages[position]
@@ -200,7 +200,10 @@ def _ancestors(node: Node) -> set[int]:
 def _shared(parent: Node, child: Node) -> int:
     """Return how many messages the requests share. Each fingerprint of a chain is one of all messages before, too."""
     one, other = parent.chain, child.chain
-    return bisect_left(range(min(len(one), len(other))), 1, key=lambda n: one[n] != other[n])
+    end = min(len(one), len(other))
+    if end and one[end - 1] == other[end - 1]:
+        return end
+    return bisect_left(range(end), 1, key=lambda n: one[n] != other[n])
 
 
 def _signed_differently(node: Node, choice: MessageRecord, message: MessageRecord) -> bool:
@@ -248,7 +251,7 @@ def _names(calls: tuple[CallRecord, ...], made: tuple[CallRecord, ...]) -> dict[
     return names
 
 
-def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:
+def _continued(parent: Node, child: Node, messages: Sequence[MessageRecord]) -> Link:
     """Return the link by the id of a response, which the request can contain nevertheless."""
     made = parent.ids
     for position in range(len(messages) - 1, -1, -1):

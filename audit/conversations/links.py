@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +11,8 @@ from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
 
 #: The place of a call in a response: the number of its choice, and its index there.
 CallPlace = tuple[int, int]
+#: What is equal in a repeated request: its wire, chain, and the ids of its last results.
+Request = tuple[str, int, tuple[str, ...]]
 
 
 class Thread(Struct, eq=False):
@@ -25,15 +27,17 @@ class Thread(Struct, eq=False):
 
 class Node(Struct, eq=False):
     """An exchange that other requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
-    those of its record. ``endings``: fingerprints of the messages with each choice. ``ids``: those of the calls.
-    ``drawn``: those that look drawn. ``repeated``: ids that are in more than one response. ``digest``: the fingerprint
-    of its record without its place. ``order``: its position among the exchanges that the linker knows. ``is_copy``: an
-    equal exchange was added before, and the provider drew an id in it. ``parent``: the exchange that it continues.
+    those of its record. ``request``: None without messages. ``endings``: fingerprints of the messages with each choice.
+    ``ids``: those of the calls. ``drawn``: those that look drawn. ``repeated``: ids that are in more than one response.
+    ``digest``: the fingerprint of its record without its place. ``order``: its position among the exchanges that the
+    linker knows. ``is_copy``: an equal exchange was added before, and the provider drew an id in it. ``parent``: the
+    exchange that it continues.
     """
 
     record: ExchangeRecord
     number: int
-    chain: list[int]
+    chain: Sequence[int]
+    request: Request | None
     choices: tuple[MessageRecord, ...]
     endings: list[int]
     ids: set[str]
@@ -94,7 +98,7 @@ class Link(Struct, eq=False):
     def kept(self) -> MessageRecord | None:
         """The response in the history, with all its pieces, or None if the history does not hold it."""
         messages = self.child.record.messages
-        if self.position < 0 or not messages:
+        if self.position < 0 or messages is None:
             return None
         first = self._named(messages[self.position])
         if not self.pieces:
@@ -109,7 +113,7 @@ class Link(Struct, eq=False):
         )
 
     @property
-    def following(self) -> list[MessageRecord]:
+    def following(self) -> Sequence[MessageRecord]:
         """The messages after the response, without its pieces."""
         after = (self.child.record.messages or [])[self.position + 1 :]
         if not self.pieces:

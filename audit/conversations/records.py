@@ -7,7 +7,7 @@ exchange alone, so that records can be made in other processes and linked in one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal
 
@@ -134,8 +134,8 @@ class ExchangeRecord(Struct, array_like=True, omit_defaults=True):
     place: str
     wire: str
     model: str | None = None
-    messages: list[MessageRecord] | None = None
-    chain: list[int] = []
+    messages: Sequence[MessageRecord] | None = None
+    chain: Sequence[int] = []
     response: MessageRecord | None = None
     others: tuple[MessageRecord, ...] = ()
     response_id: str | None = None

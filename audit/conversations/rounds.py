@@ -6,15 +6,19 @@ grow with the conversation, and each has a `SharedMessages` that says how many o
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 import msgspec
 
 from .links import ids_of
 from .records import MessageRecord
+
+Item = TypeVar("Item")
 
 encode = msgspec.json.Encoder().encode
 
@@ -37,6 +41,9 @@ class Rounds:
         self._earlier = self._hashed  # that without the messages which were added last
         self._added = 0  # where these begin
         self.extend(messages, chain)
+
+    def __reduce__(self) -> tuple[type[Rounds], tuple[list[MessageRecord], list[int]]]:
+        return Rounds, (self.messages, self.chain)  # for another process
 
     def extend(self, messages: list[MessageRecord], chain: Iterable[int]) -> None:
         """Add messages at the end."""
@@ -108,34 +115,74 @@ class Rounds:
         return state.copy()
 
 
-class SharedMessages(list[MessageRecord]):
-    """The messages of a request: ``before`` ones, which have no calls, and then those of ``rounds``."""
+class SharedList(Sequence[Item]):
+    """The items of ``before``, and the first ``end`` ones of ``rest``, a list to which others are only added."""
 
-    __slots__ = ("before", "rounds")
+    __slots__ = ("before", "end", "rest")
 
-    def __init__(self, beginning: list[MessageRecord], rounds: Rounds, end: int) -> None:
-        super().__init__(beginning)
-        self.before, self.rounds = len(beginning), rounds
-        self += rounds.messages[:end]
+    def __init__(self, before: Sequence[Item], rest: list[Item], end: int) -> None:
+        self.before, self.rest, self.end = before, rest, end
 
-    def __reduce__(self) -> tuple[type[list[MessageRecord]], tuple[list[MessageRecord]]]:
-        return list, ([*self],)  # for another process
+    def __len__(self) -> int:
+        return len(self.before) + self.end
+
+    def __iter__(self) -> Iterator[Item]:
+        return itertools.chain(self.before, islice(self.rest, self.end))
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice[Any, Any, Any]) -> list[Item]: ...
+    def __getitem__(self, at: Any) -> Any:
+        before = len(self.before)
+        if isinstance(at, slice):
+            start, end, step = at.indices(before + self.end)
+            if step != 1:
+                return [*self][at]
+            if before <= start <= end:
+                return self.rest[start - before : end - before]
+            return [*self.before[start:end], *self.rest[max(start - before, 0) : max(end - before, 0)]]
+        place = at - before if at >= 0 else self.end + at
+        if not -before <= place < self.end:
+            raise IndexError(at)
+        return self.rest[place] if place >= 0 else self.before[place]
+
+    __hash__ = None  # type: ignore[assignment]  # as that of a list
+
+    def __eq__(self, other: object) -> bool:
+        return [*self] == ([*other] if isinstance(other, SharedList) else other)
+
+
+class SharedMessages(SharedList[MessageRecord]):
+    """The messages of a request: those of ``before``, which have no calls, and then those of ``rounds``."""
+
+    __slots__ = ("rounds",)
+
+    def __init__(self, before: Sequence[MessageRecord], rounds: Rounds, end: int) -> None:
+        super().__init__(before, rounds.messages, end)
+        self.rounds = rounds
+
+    def __reduce__(self) -> tuple[type[SharedMessages], tuple[Sequence[MessageRecord], Rounds, int]]:
+        return SharedMessages, (self.before, self.rounds, self.end)
 
 
 def continued(
-    known: list[MessageRecord], end: int, messages: list[MessageRecord], chain: Iterable[int]
-) -> SharedMessages:
-    """Return the first ``end`` messages of a request and those after them. ``chain``: that of the latter."""
-    if not isinstance(known, SharedMessages) or end < known.before:
-        return shared(known[:end] + messages)
-    rounds = known.rounds.continued(end - known.before, messages, chain)
-    return SharedMessages(known[: known.before], rounds, len(rounds.messages))
+    known: Sequence[MessageRecord], chain: Sequence[int], end: int, messages: list[MessageRecord], new: list[int]
+) -> tuple[SharedMessages, SharedList[int]]:
+    """Return the first ``end`` messages of a request and those after them, and the chain of all of them."""
+    if type(known) is SharedMessages and end >= len(known.before):
+        before, rounds = known.before, known.rounds.continued(end - len(known.before), messages, new)
+        made = SharedMessages(before, rounds, len(rounds.messages))
+    else:
+        chain = [*chain[:end], *new]
+        made = shared([*known[:end], *messages], chain)
+    return made, SharedList(chain[: len(made.before)], made.rounds.chain, made.end)
 
 
-def shared(messages: list[MessageRecord]) -> SharedMessages:
+def shared(messages: Sequence[MessageRecord], chain: Sequence[int] = ()) -> SharedMessages:
     """Return messages with their rounds, which are made if they are not known."""
-    if isinstance(messages, SharedMessages):
+    if type(messages) is SharedMessages:
         return messages
     before = next((n for n, message in enumerate(messages) if message.role == "assistant"), len(messages))
-    rounds = Rounds(messages[before:])
-    return SharedMessages(messages[:before], rounds, len(rounds.messages))
+    rounds = Rounds([*messages[before:]], chain[before:])
+    return SharedMessages([*messages[:before]], rounds, len(rounds.messages))

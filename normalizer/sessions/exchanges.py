@@ -17,17 +17,39 @@ from ..wires.error_response import error_of
 from .events import AudioOutput, CallsCancelled, InputTranscript, SessionEvent
 
 
+class Asked(Struct):
+    """A request on the base wire: ``body``, and in its member ``member`` the first ``count`` items of ``history``.
+
+    Requests share these items, which do not change.
+    """
+
+    body: dict[str, Any] = {}
+    member: str = ""
+    history: list[Any] = []
+    count: int = 0
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The whole body."""
+        return {**self.body, self.member: self.history[: self.count]} if self.member else self.body
+
+
 class SessionExchange(Struct):
     """A response of a session in the form of its base wire.
 
-    ``request``: the body that would get this response over HTTP, with the history so far. ``events``: the data of each
-    event. ``findings``: what concerns the session and this response.
+    ``asked``: what it answers. ``events``: the data of each event. ``findings``: what concerns the session and this
+    response.
     """
 
-    request: dict[str, Any]
+    asked: Asked
     events: list[bytes]
     response: Response
     findings: list[Finding]
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body that would get this response over HTTP, with the history so far."""
+        return self.asked.request
 
     @property
     def body(self) -> bytes:
@@ -37,7 +59,7 @@ class SessionExchange(Struct):
 
 class _Running(Struct):
     decoder: StreamDecoder
-    request: dict[str, Any]
+    asked: Asked
     events: list[bytes] = []
     findings: list[Finding] = []
 
@@ -76,23 +98,23 @@ class Responses:
         if key is not None and key in self.running:
             self.running[key].findings.append(found)
 
-    def begin(self, key: str, request: dict[str, Any]) -> None:
-        """Begin a response, unless it runs already. ``request``: what it answers, as a body of the base wire."""
+    def begin(self, key: str, asked: Asked) -> None:
+        """Begin a response, unless it runs already. ``asked``: what it answers."""
         if key in self.running:
             return
-        declared = request if request.get("tools") else None
+        declared = asked.request if asked.body.get("tools") else None
         decoder = StreamDecoder(self.wire, provider=self._provider, request=declared)
-        self.running[key] = _Running(decoder, request)
+        self.running[key] = _Running(decoder, asked)
         self.ended.discard(key)
 
     def only(self) -> str | None:
         """Return the key of the response that runs, None if several run or none."""
         return next(iter(self.running)) if len(self.running) == 1 else None
 
-    def feed(self, key: Any, event: dict[str, Any] | bytes, request: Callable[[], dict[str, Any]], what: str) -> None:
+    def feed(self, key: Any, event: dict[str, Any] | bytes, asked: Callable[[], Asked], what: str) -> None:
         """Decode an event of a response, which begins it if it is missing. ``what``: the event, for a finding.
 
-        An event without a key belongs to the only response that runs. ``request``: see `begin`.
+        An event without a key belongs to the only response that runs. ``asked``: see `begin`.
         """
         key = key if isinstance(key, str) else self.only()
         if key is None or key in self.ended:
@@ -100,7 +122,7 @@ class Responses:
             self.find("event-unmatched", f"{what} belongs to {state}")
             return
         if key not in self.running:
-            self.begin(key, request())
+            self.begin(key, asked())
         running = self.running[key]
         data = event if isinstance(event, bytes) else json_codec.bytes_of(event)
         if self.kept:
@@ -121,7 +143,7 @@ class Responses:
         self.finished.append(response)
         self.open_calls |= {call.id: call for call in select(response).calls if call.id not in self.answered}
         self.emit(key, response)
-        exchange = SessionExchange(running.request, running.events, response, running.findings)
+        exchange = SessionExchange(running.asked, running.events, response, running.findings)
         self._given |= {call.id: exchange for call in response.calls}
         if self.kept:
             self.exchanges.append(exchange)

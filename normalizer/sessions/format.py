@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from ..conversation import Assistant, Message, Request, ToolResult, ToolResults
 from ..model import DEAD_STOPS, Opaque, Response, ToolCall
 from ..requests import write_request
-from ..wires.google_gemini.spelling import listed
 from ..wires.registry import spec
-from .exchanges import Responses, SessionExchange
+from .exchanges import Asked, Responses, SessionExchange
 
 
 class Format:
@@ -32,6 +31,7 @@ class Format:
         self.responses = responses
         self.settings: dict[str, Any] = {}
         self.history: list[Any] = []
+        self._shared = 0  # how many items of it requests have
         form = spec(responses.wire).history
         assert form is not None
         self.form = form
@@ -40,6 +40,11 @@ class Format:
     def request(self) -> dict[str, Any]:
         """Return what the client has asked so far, as a request on the base wire."""
         return {**self.settings, self.member: self.history[:]}
+
+    def begun(self) -> Asked:
+        """Return what a response that begins now answers, as `request` does, with a history that is not copied."""
+        self._shared = len(self.history)
+        return Asked({**self.settings}, self.member, self.history, self._shared)
 
     def asked(self) -> dict[str, Any]:
         """Return what the next response answers, in the form of `request`."""
@@ -50,6 +55,21 @@ class Format:
         if self.responses.kept:
             self.history += items
 
+    def insert(self, place: int, *items: Any) -> None:
+        """Add items to the history at a place, or to a copy if requests have what follows."""
+        if not self.responses.kept:
+            return
+        if place < self._shared:
+            self.history, self._shared = self.history[:], 0
+        self.history[place:place] = items
+
+    def change(self, items: list[Any]) -> None:
+        """Set the items of the history, from the first one that differs on."""
+        pairs = enumerate(zip(self.history, items, strict=False))
+        place = next((n for n, (old, new) in pairs if old is not new), len(items))
+        self.insert(place)
+        self.history[place:] = items[place:]
+
     def add_response(self, ended: SessionExchange | None) -> None:
         """Add the output of a response to the history, where it began, without calls that cannot run and sound.
 
@@ -57,7 +77,7 @@ class Format:
         """
         if ended is None or not ended.response.choices or not self.responses.kept:
             return
-        response, before = ended.response, len(listed(ended.request.get(self.member)))
+        response = ended.response
         choice = response.choices[0]
         dead = not response.complete or choice.stop.reason in DEAD_STOPS
         blocks = [b for b in choice.blocks if not (isinstance(b, Opaque) or (dead and isinstance(b, ToolCall)))]
@@ -65,7 +85,7 @@ class Format:
             response = replace(response, choices=[replace(choice, blocks=blocks)])
             items = self.items_of(Request(self.responses.wire, None, [Assistant(response)]))
             own = self.form.of_model(items)
-            self.history[before:before] = [item for item, is_own in zip(items, own, strict=True) if is_own]
+            self.insert(ended.asked.count, *(item for item, is_own in zip(items, own, strict=True) if is_own))
 
     def items_of(self, request: Request) -> list[Any]:
         """Return the items of the base wire for the messages of a request."""

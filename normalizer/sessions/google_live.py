@@ -21,7 +21,7 @@ from ..wires.google_gemini.spelling import camel_case, listed
 from ..wires.stop_words import reason_of
 from ..wires.traverse import member
 from .events import AudioOutput, InputTranscript
-from .exchanges import Responses
+from .exchanges import Asked, Responses
 from .format import Format as Base
 from .openai_realtime import decoded_size
 
@@ -191,12 +191,12 @@ class Format(Base):
                 self.add(_user(self._heard))
             self._sizes, self._heard = {}, ""
             self._stopped = self._generated = self._called = False
-            self.responses.begin(self._key, self.request())
+            self.responses.begin(self._key, self.begun())
 
     def _feed(self, event: dict[str, Any]) -> None:
         model = self.settings.get("model")
         data = msgspec.json.encode({**event, "modelVersion": model} if model else event)
-        self.responses.feed(self._key, data, dict, "a message")
+        self.responses.feed(self._key, data, Asked, "a message")
 
     def _feed_parts(self, parts: list[dict[str, Any]]) -> None:
         if parts:
@@ -264,12 +264,13 @@ class Format(Base):
 
     def _forget(self, ids: set[Any]) -> None:
         """Remove cancelled calls from the history, which the model does not wait for any more."""
-        history, self.history = self.history, []
-        for content in history:
+        history = []
+        for content in self.history:
             parts = listed(member(content, "parts"))
             kept = [part for part in parts if member(member(part, "functionCall"), "id") not in ids]
             if kept:
-                self.history.append(content if len(kept) == len(parts) else {**content, "parts": kept})
+                history.append(content if len(kept) == len(parts) else {**content, "parts": kept})
+        self.change(history)
 
 
 def _user(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..conversation import ToolResult
 from ..model import Response
 from ..wires.traverse import member, members_except
 from .events import AudioOutput, InputTranscript
-from .exchanges import Responses
+from .exchanges import Asked, Responses
 from .format import Format as Base
 
 #: Name of the event -> its name on `openai.responses`.
@@ -64,7 +64,7 @@ class Format(Base):
         super().__init__(responses)
         self._sizes: dict[str, int] = {}  # of the sound, by the id of its item
         self._said: dict[str, list[str]] = {}  # the texts, by the id of their item
-        self._aside: list[dict[str, Any]] = []  # what the client asked outside of the conversation
+        self._aside: list[Asked] = []  # what the client asked outside of the conversation
         self._outside: set[str] = set()
 
     @staticmethod
@@ -82,7 +82,7 @@ class Format(Base):
 
     def asked(self) -> dict[str, Any]:
         """Return what the next response answers, which can be a request outside of the conversation."""
-        return self._aside[0] if self._aside else self.request()
+        return self._aside[0].request if self._aside else self.request()
 
     def received(self, message: dict[str, Any], data: bytes) -> None:
         """Take a message of the server."""
@@ -97,7 +97,7 @@ class Format(Base):
         elif kind in _SILENT:
             pass
         elif kind.startswith("response."):
-            self.responses.feed(message.get("response_id"), self._event(kind, message), self.request, kind)
+            self.responses.feed(message.get("response_id"), self._event(kind, message), self.begun, kind)
         elif kind == "error":
             self.responses.fail(message, "")
         elif kind in _OF_SESSION:
@@ -113,9 +113,11 @@ class Format(Base):
         elif kind == "conversation.item.create" and isinstance(item, dict):
             self._add_item(item, message.get("previous_item_id"))
         elif kind == "response.create" and isinstance(response, dict) and response.get("conversation") == "none":
-            items = response.get("input")
-            asked = {self.member: [self._item(each) for each in items] if isinstance(items, list) else self.history[:]}
-            self._aside.append({**self.request(), **members_except(response, "input", "conversation"), **asked})
+            asked, items = self.begun(), response.get("input")
+            asked.body |= members_except(response, "input", "conversation")
+            if isinstance(items, list):
+                asked = Asked({**asked.body, self.member: [self._item(each) for each in items]})
+            self._aside.append(asked)
 
     def results(self, response: Response, results: list[ToolResult]) -> list[dict[str, Any]]:
         """Return the messages with results."""
@@ -161,7 +163,7 @@ class Format(Base):
             self.responses.find("response-interrupted", f"{key}: {response['status_details']['reason']}", key)
         if not response.get("usage") and message.get("usage"):  # as xAI has it
             response = {**response, "usage": message["usage"]}
-        self.responses.feed(key, {"type": kind, "response": self._body(response)}, self.request, kind)
+        self.responses.feed(key, {"type": kind, "response": self._body(response)}, self.begun, kind)
         if kind == "response.done" and key is not None:
             ended = self.responses.end(key)
             if key not in self._outside:
@@ -227,7 +229,7 @@ class Format(Base):
         if kind in ("session.created", "session.updated"):
             self._set(message.get("session"))
         elif kind == "conversation.item.deleted" and (id := message.get("item_id")) is not None:
-            self.history = [item for item in self.history if member(item, "id") != id]
+            self.change([item for item in self.history if member(item, "id") != id])
         elif kind.startswith("conversation.item.input_audio_transcription."):
             text = message.get("delta" if kind.endswith("delta") else "transcript")
             if isinstance(text, str) and text:
@@ -247,8 +249,7 @@ class Format(Base):
         """Add an item of the client after the one with the id ``previous``; without it, at the end."""
         ids = [] if previous is None else ["root", *(member(each, "id") for each in self.history)]
         place = ids.index(previous) if previous in ids else len(self.history)
-        if self.responses.kept:
-            self.history.insert(place, self._item(item))
+        self.insert(place, self._item(item))
         if item.get("type") == "function_call_output":
             self.answered([item.get("call_id")])
 

@@ -12,7 +12,7 @@ from ..conversation import ToolResult
 from ..model import Response
 from ..wires.openai_responses.stream_events import TERMINAL
 from ..wires.traverse import member, members_except
-from .exchanges import Responses
+from .exchanges import Asked, Responses
 from .format import Format as Base
 
 #: Messages about input that the client sent for a running response.
@@ -61,7 +61,7 @@ class Format(Base):
                 self.responses.fail(message, f"{kind}: ")
             return
         key = id if isinstance(id, str) else self._keys.get(lane)
-        self.responses.feed(key, event, dict, kind)
+        self.responses.feed(key, event, Asked, kind)
         if kind == "error":
             self._failed.add(key)
         if key is not None and (kind in TERMINAL or kind == "error"):
@@ -101,4 +101,4 @@ class Format(Base):
         request = asked.pop(0) if asked else {}
         self._keys[lane] = key
         self._requests[key] = request
-        self.responses.begin(key, members_except(request, "stream_id"))
+        self.responses.begin(key, Asked(members_except(request, "stream_id")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import tracemalloc
 from itertools import count, pairwise
 from random import Random
@@ -116,6 +117,26 @@ def test_each_round_is_read_once(wire: Wire, monkeypatch: pytest.MonkeyPatch) ->
     assert all(one is other for one, other in zip(made[-2].messages or (), made[-1].messages or (), strict=False))
 
 
+def test_records_of_a_conversation_share_its_messages() -> None:
+    """In memory, and on the way to another process, they grow with its length, and not with the square of it."""
+    items: list[Any] = [{"role": "user", "content": "Go."}, *[_ROUND, {"role": "user", "content": [_RESULT]}] * 80]
+    cache, sizes = Histories(), []
+    bodies = [{"messages": items[:end]} for end in range(1, len(items), 2)]
+    records = [cache.record("", "anthropic.messages", body, None) for body in bodies]
+    for end in (40, 80):
+        sizes.append(len(data := pickle.dumps(records[:end])))
+        assert pickle.loads(data) == [_whole(body, "anthropic.messages") for body in bodies[:end]]
+    assert sizes[1] < 2 * sizes[0]
+    for shared in (records[2].messages or [], records[2].chain):
+        whole, numbers = [*shared], range(-len(shared) - 2, len(shared) + 2)
+        assert [shared[a:b] for a in numbers for b in numbers] == [whole[a:b] for a in numbers for b in numbers]
+        assert [shared[n] for n in numbers[2:-2]] == [whole[n] for n in numbers[2:-2]]
+        assert shared[::-1] == [*reversed(shared)]
+        for outside in (numbers[1], numbers[-2]):
+            with pytest.raises(IndexError):
+                shared[outside]
+
+
 def test_a_history_larger_than_the_bound_is_not_cached() -> None:
     """It takes the place of no other one, and no memory but that of the last request."""
     items: list[Any] = [{"role": "user", "content": "Go."}]
@@ -125,7 +146,9 @@ def test_a_history_larger_than_the_bound_is_not_cached() -> None:
     bodies = [{"max_tokens": 1, "messages": [*items[:end]]} for end in range(1, len(items), 2)]
     cache, other = Histories(20_000), {"messages": [*items[:5], items[0]]}
     before, _, again = (cache.record("", "anthropic.messages", body, None) for body in (other, bodies[-1], other))
-    assert (before.messages or [None])[-2] is (again.messages or [None])[-2]
+    assert before.messages
+    assert again.messages
+    assert before.messages[-2] is again.messages[-2]
     cache = Histories(20_000)
     tracemalloc.start()
     for number, body in enumerate(bodies):

@@ -113,6 +113,29 @@ RESULT = ("sent", {"toolResponse": {"functionResponses": [{"id": "a", "name": "f
 OUTPUT = {"type": "response.completed", "response": {"id": "r", "output": [WHOLE[-2]["item"]]}}
 
 
+def test_requests_share_the_history_and_do_not_change() -> None:
+    """Responses overlap, items are added anywhere and deleted, and calls are cancelled."""
+    words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+    items: list[Any] = [{"type": "conversation.item.create", "item": {**words, "id": id}} for id in "uv"]
+    first = {**items[0], "previous_item_id": "root"}
+    aside = {"type": "response.create", "response": {"conversation": "none"}}
+    deleted = {"type": "conversation.item.deleted", "item_id": "v"}
+    turn = {"clientContent": {"turns": [{"role": "user", "parts": [{"text": "Hi"}]}]}}
+    sessions: list[tuple[str, list[Any]]] = [
+        ("openai.realtime", [*items, WHOLE[0], items[1], *CUT, *WHOLE[1:], aside, deleted, *WHOLE, first]),
+        ("google.live", [turn, LIVE[0], RESULT[1], LIVE[2], ENDS, LIVE[0], LIVE[1], LIVE[2], ENDS]),
+    ]
+    for name, messages in sessions:
+        session = Session(name, kept=True)
+        requests: list[dict[str, Any]] = []
+        for message in messages * 2:
+            sent = message in (*items, first, aside, turn, RESULT[1])
+            (session.sent if sent else session.received)(message)
+            requests += [each.request for each in session.exchanges[len(requests) :]]
+            assert [each.request for each in session.exchanges] == requests
+        assert len({id(each.asked.history) for each in session.exchanges}) < len(requests)
+
+
 def test_unusual_messages_neither_lose_nor_revive_calls() -> None:
     rows: list[tuple[list[Any], int, list[str]]] = [
         ([LIVE[0], {**INTERRUPTED, **LIVE[0]}, ENDS, RESULT, LIVE[0]], 4, ["response-interrupted"]),
