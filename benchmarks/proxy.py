@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from math import isnan
 from pathlib import Path
 from statistics import median, quantiles
@@ -28,13 +29,15 @@ import psutil
 from tabulate import tabulate
 
 from . import other_proxies
-from .relay import relay, serve
+from .relay import Handler, relay, serve
 
 EVENT = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",'
     b'"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n'
 )
 END = b"data: [DONE]\n\n"
+#: The head of a response with events.
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 #: A way whose run takes longer, in seconds, is measured once for this number of streams.
 _SLOW_SECONDS = 15.0
 #: How long the worker processes may take for the rest of a run, in seconds.
@@ -85,27 +88,34 @@ class Measured(NamedTuple):
         return len(self.first) / self.seconds
 
 
-async def _upstream(pieces: int, pause: float) -> None:
-    """Serve streams of so many events on a free port, with a pause in seconds after each, and print the port."""
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    chunk = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+def answering(answer: Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]) -> Handler:
+    """Return what serves a connection. ``answer``: writes the response to the request with this body."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
-                request = await reader.readuntil(b"\r\n\r\n")
-                fields = [line for line in request.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-                await reader.readexactly(int(fields[0].split(b":")[1]) if fields else 0)
-                writer.write(head)
-                for _ in range(pieces):
-                    writer.write(chunk)
-                    await writer.drain()
-                    await asyncio.sleep(pause)
-                writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(END), END))
-                await writer.drain()
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                await answer(await reader.readexactly(int(length[1]) if length else 0), writer)
         writer.close()
 
-    await serve(answer)
+    return connected
+
+
+async def _upstream(pieces: int, pause: float) -> None:
+    """Serve streams of so many events on a free port, with a pause in seconds after each, and print the port."""
+    chunk = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+
+    async def answer(body: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        for _ in range(pieces):
+            writer.write(chunk)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(END), END))
+        await writer.drain()
+
+    await serve(answering(answer))
 
 
 def _proxy(target: int, judged: bool) -> None:

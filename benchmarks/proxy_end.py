@@ -28,7 +28,7 @@ from typing import NamedTuple
 import psutil
 from tabulate import tabulate
 
-from .proxy import END, EVENT
+from .proxy import END, EVENT, STREAM, answering
 from .slow_disk import SlowDisk, slow_disk, small_disk
 
 _EVENTS = 5
@@ -36,7 +36,6 @@ _SMALL = 200 << 10
 _CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "word"}}
 _BODY = json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [_CHOICE]}).encode()
 _PLAIN = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
-_STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _COUNT = re.compile(r"([a-z][a-z -]+): (\d[\d,]*)")
 _HEADERS = ["ending", "clients got", "cut", "passed", "in the file", "recorded", "not recorded", "exit", "took", ""]
 
@@ -86,22 +85,16 @@ _ENDINGS = {
 }
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _answer(body: bytes, writer: asyncio.StreamWriter) -> None:
     """Answer as a provider, with a stream if the request has one."""
-    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head.lower())
-            body = await reader.readexactly(int(length[1]) if length else 0)
-            if b'"stream":true' not in body:
-                writer.write(_PLAIN)
-                continue
-            writer.write(_STREAM)
-            for piece in (*[EVENT] * _EVENTS, END):
-                await asyncio.sleep(0.001)
-                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-            writer.write(b"0\r\n\r\n")
-    writer.close()
+    if b'"stream":true' not in body:
+        writer.write(_PLAIN)
+        return
+    writer.write(STREAM)
+    for piece in (*[EVENT] * _EVENTS, END):
+        await asyncio.sleep(0.001)
+        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+    writer.write(b"0\r\n\r\n")
 
 
 async def _client(port: int, got: Counter[str], streamed: bool) -> None:
@@ -135,7 +128,7 @@ async def _printed(log: Path, pattern: str, seconds: float) -> str:
 
 async def _end(ending: Ending, folder: Path, clients: int, seconds: float) -> tuple[list[object], bool]:
     """Run an ending. Return its row, and whether its numbers add up."""
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(answering(_answer), "127.0.0.1", 0)
     path, got = folder / "traffic.jsonl", Counter[str]()
     upstream = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     options = ["--upstream", upstream, "--port", "0", "--page-port", "0", "--record", str(path), "--drain", "8"]

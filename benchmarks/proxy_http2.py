@@ -29,7 +29,7 @@ from h2.events import DataReceived, RequestReceived, StreamEnded
 from h2.exceptions import ProtocolError
 from tabulate import tabulate
 
-from .proxy import END, EVENT, Measured, Way, milliseconds, percentiles, streams_of
+from .proxy import END, EVENT, STREAM, Measured, Way, milliseconds, percentiles, streams_of
 
 _HEADERS = ["streams", "way", "first event", "99 %", "to HTTP/1.1", "processor", "of the server", "failed"]
 _CERTIFICATE, _KEY = "certificate.pem", "key.pem"
@@ -103,9 +103,7 @@ class _Http1(asyncio.Protocol):
             task.add_done_callback(self._tasks.discard)
 
     async def _answer(self) -> None:
-        self._transport.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-        )
+        self._transport.write(STREAM)
         for _ in range(self._pieces):
             self._transport.write(b"%x\r\n%b\r\n" % (len(EVENT), EVENT))
             await asyncio.sleep(0)

@@ -25,7 +25,7 @@ from urllib.request import urlopen
 import psutil
 from tabulate import tabulate
 
-from .proxy import END, Measured, Way, milliseconds, percentiles, program, stream
+from .proxy import END, STREAM, Measured, Way, answering, milliseconds, percentiles, program, stream
 from .relay import serve
 
 #: How many conversations take turns, and the words of a result: a request has 50 KB on average, with 50 rounds.
@@ -34,7 +34,6 @@ _SECONDS = 60
 _HEADERS = ["way", "exchanges", "first event", "99 %", "failed", "processor", "of workers", "memory", "of workers"]
 _PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 _TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": _PATH}}]
-_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _UNJUDGED = re.compile(r'unjudged_total\{reason="([^"]*)"\} (\d+)')
 
 
@@ -60,18 +59,12 @@ def _events(body: bytes) -> Iterator[bytes]:
     yield END
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head.lower())
-            body = await reader.readexactly(int(length[1]) if length else 0)
-            writer.write(_HEAD)
-            for event in _events(body):
-                writer.write(b"%x\r\n%b\r\n" % (len(event), event))
-                await writer.drain()
-            writer.write(b"0\r\n\r\n")
-    writer.close()
+async def _answer(body: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(STREAM)
+    for event in _events(body):
+        writer.write(b"%x\r\n%b\r\n" % (len(event), event))
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
 
 
 def _requests(rounds: int) -> Iterator[bytes]:
@@ -155,7 +148,7 @@ def main() -> int:
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.role:
-        asyncio.run(serve(_answer))
+        asyncio.run(serve(answering(_answer)))
         return 0
     runs: dict[str, list[Measured]] = {"relay": [], "proxy": []}
     rows = []
