@@ -69,13 +69,14 @@ class _Beginning(Struct, eq=False):
 class _Head(Struct, eq=False):
     """The head of a request. ``record``: that of a request with nothing else. ``seed``: begins the digests of rounds.
 
-    ``clean``: the keys of the rounds up to which requests with this head break no rule that is about single rounds.
+    ``broken``: by the key of a round, the ids of the rules about single rounds that it or one before it breaks, None if
+    the request has a message that is not an object.
     """
 
     record: ExchangeRecord
     beginning: _Beginning
     seed: bytes
-    clean: set[bytes] = set()
+    broken: dict[bytes, frozenset[str] | None] = {}
 
 
 class _Cut(NamedTuple):
@@ -140,21 +141,27 @@ class Histories:
             cut = self._cut(body, wire, provider)
         except Exception:  # it cannot be read
             cut = None
-        if cut is None or not self._is_clean(cut, body):
+        broken = self._broken(cut, body) if cut is not None and cut.keys else None
+        if broken is None:
             return check_request(body, wire, provider=provider)
-        return broken_rules(body, wire, provider, whole=True)
+        return broken_rules(body, wire, provider, lambda rule: rule.whole or rule.id in broken)
 
-    def _is_clean(self, cut: _Cut, body: dict[str, Any]) -> bool:
-        """Return whether no round breaks a rule about single rounds."""
-        head, clean, keys, (wire, provider) = cut.head.beginning, cut.head.clean, cut.keys, cut.context
-        known = next((n for n in range(len(keys), 0, -1) if keys[n - 1] in clean), 0)
-        for key, (start, end) in zip(keys[known:], pairwise(cut.ends[known:]), strict=True):
-            part = {**body, cut.member: cut.items[: cut.ends[0]] + cut.items[start:end]}
-            if broken_rules(part, wire, provider, whole=False):
-                return False
-            clean.add(key)
-            self._keep(head.cached, head.size + _KEY * len(clean))
-        return bool(keys)
+    def _broken(self, cut: _Cut, body: dict[str, Any]) -> frozenset[str] | None:
+        """Return the ids of the rules about single rounds that the request may break, None for all of them."""
+        head, known, keys, (wire, provider) = cut.head.beginning, cut.head.broken, cut.keys, cut.context
+        count = next((n for n in range(len(keys), 0, -1) if keys[n - 1] in known), 0)
+        broken = known[keys[count - 1]] if count else frozenset()
+        for key, (start, end) in zip(keys[count:], pairwise(cut.ends[count:]), strict=True):
+            items = cut.items[: cut.ends[0]] + cut.items[start:end]
+            if broken is None or not all(isinstance(item, dict) for item in items):
+                broken = None
+            else:
+                found = broken_rules({**body, cut.member: items}, wire, provider, lambda rule: not rule.whole)
+                ids = {violation.rule for violation in found}
+                broken = broken if ids <= broken else broken | ids
+            known[key] = broken
+            self._keep(head.cached, head.size + _KEY * len(known))
+        return broken
 
     def _read(self, body: Any, wire: Wire, provider: str | None) -> ExchangeRecord:
         try:

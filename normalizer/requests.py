@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import is_not
 from typing import Any, get_args
 
@@ -123,8 +124,10 @@ def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list
     return broken_rules(body, wire, provider)
 
 
-def broken_rules(body: Any, wire: Wire, provider: str | None, *, whole: bool | None = None) -> list[Violation]:
-    """Return what `check_request` returns. ``whole``: check only rules that need the whole history, or only others."""
+def broken_rules(
+    body: Any, wire: Wire, provider: str | None, chosen: Callable[[Rule], bool] = lambda rule: True
+) -> list[Violation]:
+    """Return what `check_request` returns, by the rules for which ``chosen`` returns True."""
     wire_spec = spec(wire)
     if isinstance(body, Request):
         raise MalformedBody("the body of a request is needed, got a Request", hint="pass write_request(request).body")
@@ -136,8 +139,7 @@ def broken_rules(body: Any, wire: Wire, provider: str | None, *, whole: bool | N
             body = None  # every wire has a rule that rejects None
     if parsed is not None:
         body = parsed(body)
-    rules = request_rules(body, wire, provider)
-    rules = rules if whole is None else tuple(rule for rule in rules if rule.whole is whole)
+    rules = tuple(filter(chosen, request_rules(body, wire, provider)))
     return violations(body, rules, provider or wire_spec.owner)
 
 

@@ -64,8 +64,8 @@ class Rule(Struct, frozen=True):
     RecursionError for one that is nested too deeply.
     ``providers``: the providers that enforce the rule; None means all of the wire. ``unless``: providers that do not.
     ``status`` and ``error_type``: the HTTP status and error type of the refusal.
-    ``whole``: the rule needs the whole history, as it counts or compares what several rounds have. A request breaks
-    no other rule if none of its rounds does with everything before the first answer.
+    ``whole``: the rule needs the whole history, as it counts or compares what several rounds have. A request whose
+    messages are objects breaks another rule only if one of its rounds does with everything before the first answer.
     """
 
     id: str

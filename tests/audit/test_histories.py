@@ -137,6 +137,14 @@ def test_records_of_a_conversation_share_its_messages() -> None:
                 shared[outside]
 
 
+def test_only_the_rules_that_a_round_breaks_are_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    items: list[Any] = [{"role": "user", "content": "Go."}, *[_ROUND, {"role": "user", "content": [_RESULT]}] * 9]
+    items[2] = {"role": "user", "content": [_RESULT, {"type": "unknown"}]}
+    refused = check_request(body := {"max_tokens": 1, "messages": items}, "anthropic.messages")
+    monkeypatch.setattr(histories, "check_request", None)
+    assert Histories().violations(body, "anthropic.messages") == refused != []
+
+
 def test_a_history_larger_than_the_bound_is_not_cached() -> None:
     """It takes the place of no other one, and no memory but that of the last request."""
     items: list[Any] = [{"role": "user", "content": "Go."}]
