@@ -126,9 +126,9 @@ class _History(HistoryReader):
         written: dict[str, Any] = {} if source.get("content") is not None else {"silent": True}
         entries = source.get("tool_calls")
         entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-        self._open_calls(calls, [entry.get("id") for entry in entries])
-        if all(entry.get("id") is None for entry in entries) and calls:
-            written["ids"] = dict.fromkeys(call.id for call in calls)
+        opened = self._open_calls(calls, [entry.get("id") for entry in entries])
+        if without_id := [call.id for id, call in opened if not isinstance(id, str)]:
+            written["ids"] = dict.fromkeys(without_id)
         if len(entries) == len(calls):
             functions = [entry.get("function") for entry in entries]
             indexes = {

@@ -234,6 +234,7 @@ def _blocks(conversion: Conversion, items: list[dict[str, Any]], context: Contex
         converted = convert(conversion, [read_item], False)
         if len(converted) == 1 and type(converted[0]) is ToolCall:
             calls.add([(item.get("call_id"), converted[0])])
+            converted[0].extra.pop("call_id", None)  # a number: the call and its output get a text
         elif not converted:  # a duplicate of a call whose output is in the same message: keep it unchanged
             converted = [Opaque(str(item.get("type")), item)]
         elif type(read_item) is s.MessageItem:

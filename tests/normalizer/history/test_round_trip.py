@@ -381,8 +381,8 @@ def test_results_belong_to_the_calls_with_their_ids_even_if_these_are_empty_or_n
     calls: dict[str, list[str]] = {wire: [] for wire in wires}
     results: dict[str, list[str]] = {wire: [] for wire in wires}
     for wire in wires:
-        body = re.sub(r'"(call|toolu|tooluse|w)_([12])"', id, json.dumps(FULL[wire]))
-        for message in read_request(body, wire).messages:
+        given = read_request(re.sub(r'"(call|toolu|tooluse|w)_([12])"', id, json.dumps(FULL[wire])), wire)
+        for message in [*given.messages, *read_request(write_request(given).body, wire).messages]:
             if isinstance(message, Assistant):
                 calls[wire] += [call.id for call in message.response.calls]
             elif isinstance(message, ToolResults):
