@@ -40,16 +40,17 @@ class Linker:
         if id := child.record.previous_response_id:
             parent = self.index.with_response_id(id)
             return None if parent is None or parent is child else _continued(parent, child, messages)
+        messages, chain = messages[:], child.chain[:]  # lists are read faster
         other_ids = uncertain = None
         for position in range(len(messages) - 1, -1, -1):
             message = messages[position]
             if message.role != "assistant":
                 continue
-            link = self._by_calls(child, position, message)
+            link = self._by_calls(child, chain, position, message)
             if link is not None and not link.uncertain:
                 return link
             uncertain = uncertain or link
-            same = self._same_response(child, position, message)
+            same = self._same_response(child, chain[position], message)
             if same is None:
                 continue
             link = Link(same, child, position, position, choice=_choice_of(same, message))
@@ -77,7 +78,7 @@ class Linker:
                     if result.call_id in call.ids:
                         yield node, place
 
-    def _by_calls(self, child: Node, position: int, message: MessageRecord) -> Link | None:
+    def _by_calls(self, child: Node, chain: Sequence[int], position: int, message: MessageRecord) -> Link | None:
         """Return the link to the exchange whose response made these calls, or one that is uncertain.
 
         Of several, it is one that a drawn id or a signature proves, then one on the same wire, then the one that shares
@@ -90,7 +91,7 @@ class Linker:
         nodes = [node for id in ids_of(message.calls) for node in self.index.with_call(id)]
         nodes += self.index.with_seals(message.seals)
         nodes += self.index.with_turn(question_of(child.record, position), message)
-        nodes += self._same_requests(child, position)
+        nodes += self._same_requests(child.record.wire, chain, position)
         links = [
             link
             for node in {node.order: node for node in nodes if node is not child}.values()
@@ -138,19 +139,17 @@ class Linker:
         link.uncertain = True
         return link if extends and _is_next(link) and not link.changes_wire else None
 
-    def _same_requests(self, child: Node, position: int) -> Iterator[Node]:
+    def _same_requests(self, wire: str, chain: Sequence[int], position: int) -> Iterator[Node]:
         """Yield exchanges with the messages before this one in their request, and one with this response."""
         if position > 0:
-            wire = child.record.wire
-            yield from self.index.with_request(wire, child.chain[position - 1])
-            yield from self.index.with_response(wire, child.chain[position])
+            yield from self.index.with_request(wire, chain[position - 1])
+            yield from self.index.with_response(wire, chain[position])
 
-    def _same_response(self, child: Node, position: int, message: MessageRecord) -> Node | None:
-        """Return the exchange whose response is this message, after the same messages.
+    def _same_response(self, child: Node, ending: int, message: MessageRecord) -> Node | None:
+        """Return the exchange whose response is this message, after the same messages. ``ending``: of the chain.
 
         On another wire, calls under other ids prove nothing: the same question leads to the same calls.
         """
-        ending = child.chain[position]
         same = max(self.index.with_response(child.record.wire, ending), key=_freedom, default=None)
         if same is not None and _signed_differently(same, same.choices[_choice_of(same, message)], message):
             return None
@@ -172,11 +171,12 @@ class Linker:
 
     def _by_prefix(self, child: Node, messages: Sequence[MessageRecord]) -> Link | None:
         """Return the link to an exchange with the same messages, if the history has some of its calls by other ids."""
+        chain = child.chain[:]
         for position in range(len(messages) - 1, 0, -1):
             message = messages[position]
             if message.role != "assistant":
                 continue
-            for node in self.index.with_request(child.record.wire, child.chain[position - 1]):
+            for node in self.index.with_request(child.record.wire, chain[position - 1]):
                 for number, choice in enumerate(node.choices):
                     made = {call.content for call in choice.calls}
                     kept = not message.calls or (

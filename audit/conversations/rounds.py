@@ -129,12 +129,17 @@ class SharedList(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return itertools.chain(self.before, islice(self.rest, self.end))
 
+    def __reversed__(self) -> Iterator[Item]:
+        return reversed(self[:])
+
     @overload
     def __getitem__(self, at: int) -> Item: ...
     @overload
     def __getitem__(self, at: slice[Any, Any, Any]) -> list[Item]: ...
     def __getitem__(self, at: Any) -> Any:
         before = len(self.before)
+        if type(at) is int and 0 <= (place := at - before) < self.end:
+            return self.rest[place]
         if isinstance(at, slice):
             start, end, step = at.indices(before + self.end)
             if step != 1:

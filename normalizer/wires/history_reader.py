@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from ..conversation import Assistant, Message, Part, ToolResult, ToolResults, User
+from ..conversation import Message, Part, ToolResult, ToolResults, User
 from ..model import Block, Choice, Response, ToolCall
 from .decode_context import Context
 
@@ -45,11 +46,13 @@ class OpenCalls:
         ``kind``: the kind of the call.
         """
         id = given(id)
-        own, name = self._by_id.get(id, _NO_CALLS), name if id is None else None
-        for calls in (own, *self._by_id.values()) if any_id and id is None else (own,):
+        own, name = (id, self._by_id.get(id, _NO_CALLS)), name if id is None else None
+        for key, calls in chain((own,), self._by_id.items() if any_id and id is None else ()):
             for number, call in calls.items():
                 if (name is None or call.name == name) and (kind is None or call.kind == kind):
                     del calls[number]
+                    if not calls:
+                        del self._by_id[key]
                     return call
         return None
 
@@ -90,8 +93,7 @@ class HistoryReader:
 
         ``wire_ids``: the ids on the wire; a repeated or missing id differs from the id of the canonical call.
         """
-        if not (self.messages and type(self.messages[-1]) is Assistant):
-            self._open.clear()
+        self._open.clear()
         calls = [block for block in blocks if type(block) is ToolCall]
         if not calls:
             return []

@@ -122,7 +122,7 @@ def _has_surplus(block: Block, stray: bool) -> bool:
     text = block.arguments_text
     if not block.name or block.name.isspace():
         return text.strip() not in NO_ARGUMENTS
-    if block.status == "complete" or not text:
+    if block.status == "complete" or not text or (type(block) is ToolCall and block.kind == "custom"):
         return False
     from ..arguments import parse  # imported only when needed
 

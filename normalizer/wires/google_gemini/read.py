@@ -16,7 +16,6 @@ from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, System, TextPart, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Choice, Response, Stop
-from ..calls import is_synthetic
 from ..decode_context import Context, read_whole
 from ..exact_messages import body_bytes
 from ..history_reader import OpenCalls
@@ -117,8 +116,8 @@ class _History:
         response = Response(WIRE, self._provider, None, None, [choice]).with_findings(context.findings)
         if not (self.messages and type(self.messages[-1]) is Assistant):
             self._open.clear()
-        own = ((None if is_synthetic(call.id) else call.id, call) for call in response.calls)
-        self._open.add((call.extra.get("id", id), call) for id, call in own)
+        ids = [part["functionCall"].get("id") for part in parts if _is_call(part)]
+        self._open.add((call.extra.get("id", call.id if call.id in ids else None), call) for call in response.calls)
         self.messages.append(Assistant(response, members_except(content, "role", "parts")))
 
     def _add_user(self, content: dict[str, Any], parts: list[Any]) -> None:
@@ -130,6 +129,10 @@ class _History:
             self.messages.append(ToolResults(read, {} if others else extra))
         if others or not results:
             self.messages.append(_plain(User(read_parts(others), False, extra)))
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("functionCall"), dict)
 
 
 def _is_result(part: Any) -> bool:

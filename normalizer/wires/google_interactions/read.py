@@ -192,8 +192,7 @@ class _History:
         builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
         conversion = Conversion(builder, is_history=True)
         blocks: list[Block] = []
-        if not (self._messages and type(self._messages[-1]) is Assistant):
-            self._open.clear()
+        self._open.clear()
         for step in steps:
             conversion.add(step, blocks, False)
             if type(step) is s.FunctionCall and type(call := blocks[-1]) is ToolCall:

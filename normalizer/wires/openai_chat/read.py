@@ -158,8 +158,10 @@ class _History(HistoryReader):
         A result without an id answers the next open call of its name, and for the role ``tool`` else the next one.
         """
         id, name = message.get("tool_call_id"), message.get("name")
-        name = name if isinstance(name, str) else ""
-        call = self._open.take(id, name, any_id=True)
+        named = name if isinstance(name, str) and name else None
+        if role == "tool" and named is None:
+            return self._open.take(id, any_id=True)
+        call = self._open.take(id, named or "", any_id=True)
         return self._open.take(id, any_id=True) if call is None and role == "tool" else call
 
 

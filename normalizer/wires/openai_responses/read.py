@@ -189,8 +189,7 @@ class _History:
         self._waiting = set()
         context = Context(WIRE, self._provider)
         builder = CallBuilder.of(context, 0, f"turn {self._before + len(self._messages)}")
-        if not (self._messages and type(self._messages[-1]) is Assistant):
-            self._open.clear()
+        self._open.clear()
         blocks = _blocks(Conversion(builder, self._custom, is_history=True), items, context, self._open)
         stop = Stop("tool_calls" if builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])

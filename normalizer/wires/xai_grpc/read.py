@@ -11,7 +11,6 @@ from typing import Any
 
 from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...model import Choice, Opaque, Response
-from ..calls import is_synthetic
 from ..decode_context import Context
 from ..history_reader import OpenCalls
 from ..write_context import REPEATED
@@ -108,8 +107,8 @@ class _History:
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._messages.append(Assistant(response.with_findings(context.findings)))
         self._open.clear()
-        own = ((None if is_synthetic(call.id) else call.id, call) for call in choice.calls)
-        self._open.add((call.extra.get("id", id), call) for id, call in own)
+        ids = {call.id for message in self._pending for call in message.tool_calls}
+        self._open.add((call.extra.get("id", call.id if call.id in ids else None), call) for call in choice.calls)
         self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
         self._after = len(self._messages)

@@ -85,6 +85,14 @@ def test_a_call_without_arguments_does_not_run_if_another_may_have_them(call: Sc
     assert {key: ran(answer) for key, answer in answers.items()} == {key: [] for key in answers}
 
 
+def test_a_call_without_arguments_runs_beside_the_text_of_a_custom_tool_that_was_cut() -> None:
+    text = {"type": "custom_tool_call", "call_id": "c", "name": "write", "input": X + '\n{"x"', "status": "incomplete"}
+    output = [{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}", "status": "completed"}, text]
+    details = {"reason": "max_output_tokens"}
+    body = {"object": "response", "status": "incomplete", "incomplete_details": details, "output": output}
+    assert ran(normalize(body, "openai.responses")) == ["a"]
+
+
 @pytest.mark.parametrize("case", STOPPED)
 def test_a_call_whose_arguments_were_elsewhere_does_not_run(case: str) -> None:
     events, calls = STOPPED[case]
