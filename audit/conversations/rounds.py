@@ -129,9 +129,6 @@ class SharedList(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return itertools.chain(self.before, islice(self.rest, self.end))
 
-    def __reversed__(self) -> Iterator[Item]:
-        return reversed(self[:])
-
     @overload
     def __getitem__(self, at: int) -> Item: ...
     @overload

@@ -65,6 +65,15 @@ def given(id: Any) -> Any:
     return id if (isinstance(id, str) and id) or type(id) in (int, float) else None
 
 
+def with_wire_ids(calls: Iterable[ToolCall], wire_ids: Iterable[Any]) -> list[tuple[Any, ToolCall]]:
+    """Return each call with its id on the wire. ``wire_ids``: the ids there, to which other ones than calls may belong.
+
+    A repeated or missing id differs from the id of the canonical call.
+    """
+    texts = {id for id in wire_ids if isinstance(id, str)}
+    return [(call.id if call.id in texts else given(call.extra.get("id")), call) for call in calls]
+
+
 class HistoryReader:
     """Reads the messages of one request in order.
 
@@ -91,7 +100,7 @@ class HistoryReader:
     def _open_calls(self, blocks: Sequence[Block], wire_ids: list[Any]) -> list[tuple[Any, ToolCall]]:
         """Let the next results answer the calls of these blocks, and return each with its id on the wire.
 
-        ``wire_ids``: the ids on the wire; a repeated or missing id differs from the id of the canonical call.
+        ``wire_ids``: see `with_wire_ids`.
         """
         self._open.clear()
         calls = [block for block in blocks if type(block) is ToolCall]
@@ -100,7 +109,7 @@ class HistoryReader:
         if len(calls) == len(wire_ids):
             opened = list(zip(map(given, wire_ids), calls, strict=True))
         else:  # some of them are repeated, or are not calls
-            opened = [(call.id if call.id in wire_ids else given(call.extra.get("id")), call) for call in calls]
+            opened = with_wire_ids(calls, wire_ids)
         self._open.add(opened)
         return opened
 

@@ -18,7 +18,7 @@ from ...errors import MalformedBody
 from ...model import Choice, Response, Stop
 from ..decode_context import Context, read_whole
 from ..exact_messages import body_bytes
-from ..history_reader import OpenCalls
+from ..history_reader import OpenCalls, with_wire_ids
 from ..schema import Reader
 from ..traverse import members_except, request_object
 from .decode import choice_of
@@ -117,7 +117,7 @@ class _History:
         if not (self.messages and type(self.messages[-1]) is Assistant):
             self._open.clear()
         ids = [part["functionCall"].get("id") for part in parts if _is_call(part)]
-        self._open.add((call.extra.get("id", call.id if call.id in ids else None), call) for call in response.calls)
+        self._open.add(with_wire_ids(response.calls, ids))
         self.messages.append(Assistant(response, members_except(content, "role", "parts")))
 
     def _add_user(self, content: dict[str, Any], parts: list[Any]) -> None:

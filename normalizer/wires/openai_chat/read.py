@@ -159,9 +159,7 @@ class _History(HistoryReader):
         """
         id, name = message.get("tool_call_id"), message.get("name")
         named = name if isinstance(name, str) and name else None
-        if role == "tool" and named is None:
-            return self._open.take(id, any_id=True)
-        call = self._open.take(id, named or "", any_id=True)
+        call = None if role == "tool" and named is None else self._open.take(id, named or "", any_id=True)
         return self._open.take(id, any_id=True) if call is None and role == "tool" else call
 
 

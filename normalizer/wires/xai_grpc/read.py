@@ -12,7 +12,7 @@ from typing import Any
 from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...model import Choice, Opaque, Response
 from ..decode_context import Context
-from ..history_reader import OpenCalls
+from ..history_reader import OpenCalls, with_wire_ids
 from ..write_context import REPEATED
 from . import schema as s
 from .blocks import Output, build_choices
@@ -107,8 +107,8 @@ class _History:
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._messages.append(Assistant(response.with_findings(context.findings)))
         self._open.clear()
-        ids = {call.id for message in self._pending for call in message.tool_calls}
-        self._open.add((call.extra.get("id", call.id if call.id in ids else None), call) for call in choice.calls)
+        ids = (call.id for message in self._pending for call in message.tool_calls)
+        self._open.add(with_wire_ids(choice.calls, ids))
         self._names = {call.id: call.name for call in choice.calls}
         self._answers = None
         self._after = len(self._messages)
